@@ -1,0 +1,1 @@
+"""Suiro: a distributed commit log with a columnar, Arrow-native heart."""

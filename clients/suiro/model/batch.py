@@ -1,0 +1,181 @@
+"""The 61-byte header in front of every batch: read it, check it, stamp it.
+
+The fields and their order are those of Kafka's v2 batch. The broker looks at nothing else: it
+checks the CRC, stamps the fields that the CRC does not cover (base offset and leader epoch) and
+stores the bytes it was given. What follows the header is `columns`' business (attribute bit 14
+set).
+
+    0 base offset i64 | 8 length i32 | 12 leader epoch i32 | 16 magic i8 | 17 crc u32
+    21 attributes i16 | 23 last offset delta i32 | 27 base timestamp i64 | 35 max timestamp i64
+    43 producer id i64 | 51 producer epoch i16 | 53 base sequence i32 | 57 count i32
+
+`length` counts what follows it; the CRC-32C covers everything from the attributes on.
+"""
+
+from __future__ import annotations
+
+import struct
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from crc32c import crc32c
+
+from suiro.model.errors import CorruptBatch
+from suiro.model.limits import BATCH_BYTES_MAX, BATCH_RECORDS_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Buffer = bytes | bytearray | memoryview
+
+HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+HEADER_BYTES: Final = HEADER.size
+LENGTH_END: Final = 12
+CRC_START: Final = 17
+CRC_END: Final = 21
+MAGIC: Final = 2
+
+COMPRESSION_MASK: Final = 0x07
+TIMESTAMP_TYPE_BIT: Final = 0x08
+TRANSACTIONAL_BIT: Final = 0x10
+CONTROL_BIT: Final = 0x20
+COLUMNAR_BIT: Final = 0x4000
+KNOWN_ATTRIBUTES: Final = (
+    COMPRESSION_MASK | TIMESTAMP_TYPE_BIT | TRANSACTIONAL_BIT | CONTROL_BIT | COLUMNAR_BIT
+)
+
+_STAMP: Final = struct.Struct(">qii")
+STAMP_BYTES: Final = _STAMP.size
+_CRC: Final = struct.Struct(">I")
+
+assert HEADER_BYTES == 61
+
+
+class Compression(IntEnum):
+    """How a batch's sections are compressed; the numbers are Kafka's."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+class BatchHeader(NamedTuple):
+    """One parsed header. A named tuple, not a dataclass: it is made once per batch on the data
+    path.
+    """
+
+    base_offset: int
+    length: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp_ms: int
+    max_timestamp_ms: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole batch, header included."""
+        return LENGTH_END + self.length
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def end(self) -> int:
+        """The offset after this batch."""
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence number of the last record; sequences wrap from 2^31 - 1 to 0."""
+        return (self.base_sequence + self.last_offset_delta) & 0x7FFF_FFFF
+
+    @property
+    def compression(self) -> Compression:
+        return Compression(self.attributes & COMPRESSION_MASK)
+
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.attributes & TRANSACTIONAL_BIT)
+
+    @property
+    def is_control(self) -> bool:
+        return bool(self.attributes & CONTROL_BIT)
+
+    @property
+    def has_producer(self) -> bool:
+        return self.producer_id >= 0
+
+
+def read_header(data: Buffer, position: int = 0) -> BatchHeader:
+    """Parse and check the header at `position`; the batch must lie whole inside `data`."""
+    if len(data) - position < HEADER_BYTES:
+        raise CorruptBatch(f"{len(data) - position} bytes cannot hold a {HEADER_BYTES}-byte header")
+    header = BatchHeader._make(HEADER.unpack_from(data, position))
+    check_header(header)
+    if len(data) - position < header.size:
+        raise CorruptBatch(
+            f"the header promises {header.size} bytes, only {len(data) - position} are there"
+        )
+    return header
+
+
+def check_header(header: BatchHeader) -> None:
+    """Refuse a header whose fields cannot all be true."""
+    if header.magic != MAGIC:
+        raise CorruptBatch(f"magic is {header.magic}, expected {MAGIC}")
+    if not HEADER_BYTES <= header.size <= BATCH_BYTES_MAX:
+        raise CorruptBatch(
+            f"a batch of {header.size} bytes is outside [{HEADER_BYTES}, {BATCH_BYTES_MAX}]"
+        )
+    if not 0 <= header.last_offset_delta < BATCH_RECORDS_MAX:
+        raise CorruptBatch(f"last offset delta {header.last_offset_delta} is out of bounds")
+    if not 0 <= header.record_count <= header.last_offset_delta + 1:
+        raise CorruptBatch(
+            f"{header.record_count} records do not fit a last offset delta of {header.last_offset_delta}"
+        )
+    if (
+        header.attributes & ~KNOWN_ATTRIBUTES
+        or (header.attributes & COMPRESSION_MASK) > Compression.ZSTD
+    ):
+        raise CorruptBatch(f"unknown attributes {header.attributes:#06x}")
+
+
+def batch_crc(data: Buffer, header: BatchHeader, position: int = 0) -> int:
+    """CRC-32C over everything from the attributes on."""
+    return int(crc32c(memoryview(data)[position + CRC_END : position + header.size]))
+
+
+def check_crc(data: Buffer, header: BatchHeader, position: int = 0) -> None:
+    """Raise CorruptBatch unless the bytes are the ones that were written."""
+    found = batch_crc(data, header, position)
+    if found != header.crc:
+        raise CorruptBatch(f"CRC-32C is {found:#010x}, the header says {header.crc:#010x}")
+
+
+def stamp(header: BatchHeader, base_offset: int, leader_epoch: int) -> bytes:
+    """The first 16 bytes of the batch, as the leader stores them; the CRC does not cover them."""
+    return _STAMP.pack(base_offset, header.length, leader_epoch)
+
+
+def seal(batch: bytearray) -> None:
+    """Write the CRC of a batch whose every other byte is final."""
+    _CRC.pack_into(batch, CRC_START, crc32c(memoryview(batch)[CRC_END:]))
+
+
+def walk(data: Buffer) -> Iterator[tuple[int, BatchHeader]]:
+    """Each (position, header) of a run of whole batches; the CRCs are not checked."""
+    position = 0
+    while position < len(data):
+        header = read_header(data, position)
+        yield position, header
+        position += header.size

@@ -1,0 +1,56 @@
+"""The names of things: nodes, partitions, offsets, epochs, producers.
+
+Offsets are half-open everywhere: `start` is included, `end` is not, so `end` is the next offset to
+be written. An epoch is always qualified, because five different ones travel through the system.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NewType
+
+NodeId = NewType("NodeId", int)
+Offset = NewType("Offset", int)
+LeaderEpoch = NewType("LeaderEpoch", int)
+PartitionEpoch = NewType("PartitionEpoch", int)
+BrokerEpoch = NewType("BrokerEpoch", int)
+OwnerEpoch = NewType("OwnerEpoch", int)
+ProducerId = NewType("ProducerId", int)
+ProducerEpoch = NewType("ProducerEpoch", int)
+
+NO_LEADER = NodeId(-1)
+NO_LEADER_EPOCH = LeaderEpoch(-1)
+NO_PRODUCER_ID = ProducerId(-1)
+NO_PRODUCER_EPOCH = ProducerEpoch(-1)
+NO_SEQUENCE = -1
+NO_TIMESTAMP_MS = -1
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TopicPartition:
+    """One partition of one topic; prints as `orders-3`, which is also its directory's name."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Address:
+    """Where a node listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerIdentity:
+    """Who wrote a batch; a higher epoch of the same id fences the lower ones."""
+
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch

@@ -1,0 +1,47 @@
+"""Every bound of the system, with its reason. A full queue refuses with a retriable error."""
+
+from __future__ import annotations
+
+from typing import Final
+
+MIB: Final = 1 << 20
+
+# -- batches --------------------------------------------------------------------------------------
+BATCH_BYTES_MAX: Final = 16 * MIB
+"""One stored batch. Measured: 1 MB is best for bulk and 4 MB is slower, so this is only a ceiling.
+"""
+
+BATCH_RECORDS_MAX: Final = 1 << 20
+"""Records in one batch; bounds what a decoder allocates before it has seen any data."""
+
+BATCH_DECODED_BYTES_MAX: Final = 256 * MIB
+"""Both sections of one batch after decompression: a small batch may not become an unbounded one."""
+
+HEADERS_PER_RECORD_MAX: Final = 1 << 16
+
+# -- wire -----------------------------------------------------------------------------------------
+MESSAGE_BYTES_MAX: Final = 64 * MIB
+"""gRPC's own limit on both ends; far above any answer we build, so it never decides anything."""
+
+FETCH_BYTES_MAX: Final = 8 * MIB
+"""One message of a fetch answer; a larger credit is answered in several messages."""
+
+PRODUCE_IN_FLIGHT_MAX: Final = 5
+"""Requests of one producer on one stream: the deduplication window per producer and partition."""
+
+FETCH_WAIT_MS_MAX: Final = 30_000
+"""The longest a long poll may be parked, so that a parked fetch cannot hide a dead node."""
+
+# -- the log --------------------------------------------------------------------------------------
+SEGMENT_BYTES_DEFAULT: Final = 1 << 30
+SEGMENT_MS_DEFAULT: Final = 7 * 24 * 3600 * 1000
+SEGMENT_BYTES_MAX: Final = (1 << 31) - 1
+"""Index entries hold 32-bit positions."""
+
+INDEX_INTERVAL_BYTES_DEFAULT: Final = 4096
+
+# -- names ----------------------------------------------------------------------------------------
+TOPIC_NAME_LENGTH_MAX: Final = 249
+"""Kafka's limit: the directory name `<topic>-<partition>` must fit a file system's 255."""
+
+PARTITIONS_PER_TOPIC_MAX: Final = 100_000

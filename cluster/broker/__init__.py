@@ -1,0 +1,1 @@
+"""The brokers: partition replicas, and the Produce and Fetch services."""

@@ -1,0 +1,1 @@
+"""The Raft quorum that owns the cluster metadata."""

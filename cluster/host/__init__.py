@@ -1,0 +1,1 @@
+"""What every shell is made of: clock, files, servers, timers, the machine host."""

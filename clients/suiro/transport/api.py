@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 Q = TypeVar("Q")
 R = TypeVar("R")
-Out = TypeVar("Out", contravariant=True)
-In = TypeVar("In", covariant=True)
+Out = TypeVar("Out", contravariant=True)  # noqa: PLC0105 - Out and In read better
+In = TypeVar("In", covariant=True)  # noqa: PLC0105
 
 
 class Kind(Enum):
@@ -55,7 +55,7 @@ class Stream(Protocol[Out, In]):
     """One end of an open stream. One task may send while another receives."""
 
     async def send(self, message: Out) -> None:
-        """Wait until the transport has taken the message; raises SuiroError once the stream broke."""
+        """Wait until the transport has taken it; raises SuiroError once the stream broke."""
 
     async def receive(self) -> In | None:
         """The next message, or None when the other side has finished; raises if it failed."""

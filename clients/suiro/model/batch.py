@@ -141,7 +141,7 @@ def check_header(header: BatchHeader) -> None:
         raise CorruptBatch(f"last offset delta {header.last_offset_delta} is out of bounds")
     if not 0 <= header.record_count <= header.last_offset_delta + 1:
         raise CorruptBatch(
-            f"{header.record_count} records do not fit a last offset delta of {header.last_offset_delta}"
+            f"{header.record_count} records, last offset delta {header.last_offset_delta}"
         )
     if (
         header.attributes & ~KNOWN_ATTRIBUTES

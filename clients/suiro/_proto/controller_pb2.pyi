@@ -1,0 +1,148 @@
+from suiro._proto import common_pb2 as _common_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class RegisterNodeRequest(_message.Message):
+    __slots__ = ("hello", "incarnation", "roles", "address", "clean_shutdown", "former_broker_epoch", "log_directories")
+    HELLO_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    ROLES_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    CLEAN_SHUTDOWN_FIELD_NUMBER: _ClassVar[int]
+    FORMER_BROKER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    LOG_DIRECTORIES_FIELD_NUMBER: _ClassVar[int]
+    hello: _common_pb2.Hello
+    incarnation: bytes
+    roles: _containers.RepeatedScalarFieldContainer[str]
+    address: _common_pb2.NodeAddress
+    clean_shutdown: bool
+    former_broker_epoch: int
+    log_directories: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, hello: _Optional[_Union[_common_pb2.Hello, _Mapping]] = ..., incarnation: _Optional[bytes] = ..., roles: _Optional[_Iterable[str]] = ..., address: _Optional[_Union[_common_pb2.NodeAddress, _Mapping]] = ..., clean_shutdown: _Optional[bool] = ..., former_broker_epoch: _Optional[int] = ..., log_directories: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class RegisterNodeReply(_message.Message):
+    __slots__ = ("broker_epoch", "registered_at_index")
+    BROKER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    REGISTERED_AT_INDEX_FIELD_NUMBER: _ClassVar[int]
+    broker_epoch: int
+    registered_at_index: int
+    def __init__(self, broker_epoch: _Optional[int] = ..., registered_at_index: _Optional[int] = ...) -> None: ...
+
+class NodeHeartbeat(_message.Message):
+    __slots__ = ("node_id", "broker_epoch", "image_index", "want_shutdown", "ready", "failed_directories")
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    BROKER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    IMAGE_INDEX_FIELD_NUMBER: _ClassVar[int]
+    WANT_SHUTDOWN_FIELD_NUMBER: _ClassVar[int]
+    READY_FIELD_NUMBER: _ClassVar[int]
+    FAILED_DIRECTORIES_FIELD_NUMBER: _ClassVar[int]
+    node_id: int
+    broker_epoch: int
+    image_index: int
+    want_shutdown: bool
+    ready: bool
+    failed_directories: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, node_id: _Optional[int] = ..., broker_epoch: _Optional[int] = ..., image_index: _Optional[int] = ..., want_shutdown: _Optional[bool] = ..., ready: _Optional[bool] = ..., failed_directories: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class NodeNotice(_message.Message):
+    __slots__ = ("fenced", "may_shut_down", "session_timeout_ms", "committed_index")
+    FENCED_FIELD_NUMBER: _ClassVar[int]
+    MAY_SHUT_DOWN_FIELD_NUMBER: _ClassVar[int]
+    SESSION_TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    COMMITTED_INDEX_FIELD_NUMBER: _ClassVar[int]
+    fenced: bool
+    may_shut_down: bool
+    session_timeout_ms: int
+    committed_index: int
+    def __init__(self, fenced: _Optional[bool] = ..., may_shut_down: _Optional[bool] = ..., session_timeout_ms: _Optional[int] = ..., committed_index: _Optional[int] = ...) -> None: ...
+
+class FollowMetadataRequest(_message.Message):
+    __slots__ = ("hello", "from_index", "broker_epoch")
+    HELLO_FIELD_NUMBER: _ClassVar[int]
+    FROM_INDEX_FIELD_NUMBER: _ClassVar[int]
+    BROKER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    hello: _common_pb2.Hello
+    from_index: int
+    broker_epoch: int
+    def __init__(self, hello: _Optional[_Union[_common_pb2.Hello, _Mapping]] = ..., from_index: _Optional[int] = ..., broker_epoch: _Optional[int] = ...) -> None: ...
+
+class MetadataFeed(_message.Message):
+    __slots__ = ("snapshot", "records", "index", "term")
+    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
+    RECORDS_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    snapshot: bool
+    records: _containers.RepeatedScalarFieldContainer[bytes]
+    index: int
+    term: int
+    def __init__(self, snapshot: _Optional[bool] = ..., records: _Optional[_Iterable[bytes]] = ..., index: _Optional[int] = ..., term: _Optional[int] = ...) -> None: ...
+
+class AlterPartitionsRequest(_message.Message):
+    __slots__ = ("node_id", "broker_epoch", "changes")
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    BROKER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    node_id: int
+    broker_epoch: int
+    changes: _containers.RepeatedCompositeFieldContainer[PartitionChange]
+    def __init__(self, node_id: _Optional[int] = ..., broker_epoch: _Optional[int] = ..., changes: _Optional[_Iterable[_Union[PartitionChange, _Mapping]]] = ...) -> None: ...
+
+class PartitionChange(_message.Message):
+    __slots__ = ("topic_id", "partition", "leader_epoch", "partition_epoch", "isr")
+    TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    LEADER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    ISR_FIELD_NUMBER: _ClassVar[int]
+    topic_id: bytes
+    partition: int
+    leader_epoch: int
+    partition_epoch: int
+    isr: _containers.RepeatedCompositeFieldContainer[IsrMember]
+    def __init__(self, topic_id: _Optional[bytes] = ..., partition: _Optional[int] = ..., leader_epoch: _Optional[int] = ..., partition_epoch: _Optional[int] = ..., isr: _Optional[_Iterable[_Union[IsrMember, _Mapping]]] = ...) -> None: ...
+
+class IsrMember(_message.Message):
+    __slots__ = ("node_id", "broker_epoch")
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    BROKER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    node_id: int
+    broker_epoch: int
+    def __init__(self, node_id: _Optional[int] = ..., broker_epoch: _Optional[int] = ...) -> None: ...
+
+class AlterPartitionsReply(_message.Message):
+    __slots__ = ("results",)
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    results: _containers.RepeatedCompositeFieldContainer[PartitionChangeResult]
+    def __init__(self, results: _Optional[_Iterable[_Union[PartitionChangeResult, _Mapping]]] = ...) -> None: ...
+
+class PartitionChangeResult(_message.Message):
+    __slots__ = ("error", "partition_epoch", "isr")
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    ISR_FIELD_NUMBER: _ClassVar[int]
+    error: _common_pb2.Error
+    partition_epoch: int
+    isr: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., partition_epoch: _Optional[int] = ..., isr: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class AllocateProducerIdsRequest(_message.Message):
+    __slots__ = ("node_id", "broker_epoch")
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    BROKER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    node_id: int
+    broker_epoch: int
+    def __init__(self, node_id: _Optional[int] = ..., broker_epoch: _Optional[int] = ...) -> None: ...
+
+class AllocateProducerIdsReply(_message.Message):
+    __slots__ = ("first", "count")
+    FIRST_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    first: int
+    count: int
+    def __init__(self, first: _Optional[int] = ..., count: _Optional[int] = ...) -> None: ...

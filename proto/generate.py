@@ -1,7 +1,7 @@
 """Generate clients/suiro/_proto from the .proto files: `python proto/generate.py [--check]`.
 
-The descriptors keep their public names (suiro/v1/…), so reflection shows the contract as it is; only
-the import lines of the generated Python point at the private package that the code lives in.
+The descriptors keep their public names (suiro/v1/…), so reflection shows the contract as it is;
+only the import lines of the generated Python point at the private package that the code lives in.
 """
 
 from __future__ import annotations

@@ -40,6 +40,16 @@ SEGMENT_BYTES_MAX: Final = (1 << 31) - 1
 
 INDEX_INTERVAL_BYTES_DEFAULT: Final = 4096
 
+# -- the machines ---------------------------------------------------------------------------------
+DECISIONS_WAITING_MAX: Final = 10_000
+"""Replies of one machine that wait for their commit: seconds of work at any rate we have seen."""
+
+COMMIT_WAIT_MS_MAX: Final = 30_000
+"""A commit that takes longer has no quorum; the caller is told that the outcome is unknown."""
+
+METRIC_SERIES_MAX: Final = 10_000
+"""Label values of one metric; what comes later is counted as `other`, so a scrape stays bounded."""
+
 # -- names ----------------------------------------------------------------------------------------
 TOPIC_NAME_LENGTH_MAX: Final = 249
 """Kafka's limit: the directory name `<topic>-<partition>` must fit a file system's 255."""

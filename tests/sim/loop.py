@@ -1,0 +1,199 @@
+"""An asyncio loop whose time is virtual: whoever waits, waits no real time at all.
+
+When nothing is ready, the clock jumps to the next timer. When there is no timer either, everybody
+waits for somebody else: that is a deadlock, and it is raised with the list of who waits where.
+Nothing real gets in: no sockets, no threads, no signals. The same program gives the same order of
+events in every process, because tasks hash by their number: a TaskGroup keeps its tasks in a set
+and cancels them in its order, which would otherwise be that of their addresses.
+
+(`asyncio.as_completed`, and a loop over the sets that `asyncio.wait` returns for bare futures,
+would still depend on addresses: the product uses neither.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from random import Random
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+    from contextvars import Context
+
+T = TypeVar("T")
+
+START_S: Final = 1000.0
+"""Where the loop's clock starts. Small, so that microseconds stay exact for years."""
+
+EPOCH_MS: Final = 1_800_000_000_000
+"""What the wall clocks show at that moment."""
+
+RUN_S_MAX: Final = 24 * 3600.0
+
+
+class Deadlock(AssertionError):
+    """Every task waits, and no timer will ever wake one."""
+
+
+class VirtualTimeOver(AssertionError):
+    """The run took more virtual time than it was given: something goes round in circles."""
+
+
+class SimTask(asyncio.Task[Any]):
+    """A task that hashes by its number in its loop, not by its address."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], *, number: int, **kw: Any) -> None:
+        self.number = number  # first: the constructor below puts the task into a set
+        super().__init__(coroutine, **kw)
+
+    def __hash__(self) -> int:
+        return self.number
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """The loop. `end_s` is the virtual time at which a run is given up."""
+
+    def __init__(self, *, run_s_max: float = RUN_S_MAX) -> None:
+        self._now_s = START_S
+        self.end_s = START_S + run_s_max
+        self._tasks_made = 0
+        super().__init__(_NoSelector(self))
+        self._clock_resolution = 1e-9
+        self.set_task_factory(_make_task)
+
+    def time(self) -> float:
+        return self._now_s
+
+    def advance(self, seconds: float | None) -> None:
+        """The selector's part: pass the time until the next timer."""
+        if seconds is None:
+            raise Deadlock("everybody waits and no timer is set:\n" + self.describe_tasks())
+        self._now_s += seconds
+        if self._now_s > self.end_s:
+            raise VirtualTimeOver(f"not done at {self._now_s} s:\n" + self.describe_tasks())
+
+    def number_task(self) -> int:
+        self._tasks_made += 1
+        return self._tasks_made
+
+    def open_tasks(self) -> list[asyncio.Task[Any]]:
+        """The tasks that have not ended, in the order in which they were made."""
+        return sorted((t for t in asyncio.all_tasks(self) if not t.done()), key=hash)
+
+    def describe_tasks(self) -> str:
+        return "\n".join(f"  {task.get_name()}: {_where(task)}" for task in self.open_tasks())
+
+    def call_soon_threadsafe(self, *_: object, **__: object) -> NoReturn:
+        raise AssertionError("there are no threads in the simulator")
+
+    def run_in_executor(self, *_: object, **__: object) -> NoReturn:
+        raise AssertionError("there are no threads in the simulator: use the Offload handed in")
+
+    def _make_self_pipe(self) -> None:
+        """No thread will ever wake this loop."""
+
+    def _close_self_pipe(self) -> None:
+        """See above."""
+
+
+class LoopClock:
+    """A node's clocks on virtual time. Its wall clock can be wrong, and made to jump."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, *, wall_skew_ms: int = 0) -> None:
+        self._loop = loop
+        self.wall_skew_ms = wall_skew_ms
+
+    def now_ms(self) -> int:
+        elapsed_ms = int((self._loop.time() - START_S) * 1000)
+        return EPOCH_MS + elapsed_ms + self.wall_skew_ms
+
+    def monotonic_ms(self) -> float:
+        return self._loop.time() * 1000
+
+
+class InlineOffload:
+    """Blocking work done inline at some moment of a delay drawn from `rng`.
+
+    So a cancelled caller may or may not have had its work done, as with real threads and a crash.
+    """
+
+    def __init__(self, rng: Random, *, delay_s_max: float = 0.001) -> None:
+        self._rng = rng
+        self.delay_s_max = delay_s_max
+
+    async def run(self, work: Callable[[], T]) -> T:
+        delay_s = self._rng.random() * self.delay_s_max
+        before_s = self._rng.random() * delay_s
+        await asyncio.sleep(before_s)
+        try:
+            return work()
+        finally:
+            await asyncio.sleep(delay_s - before_s)
+
+
+def run(
+    main: Callable[[Random], Coroutine[Any, Any, T]], *, seed: int, run_s_max: float = RUN_S_MAX
+) -> T:
+    """Run `main` on a loop of its own with the one Random that everything draws from.
+
+    A task that is still there when `main` has returned was forgotten by somebody: that is raised.
+    """
+    loop = VirtualLoop(run_s_max=run_s_max)
+    try:
+        result = loop.run_until_complete(main(Random(seed)))
+        forgotten = loop.describe_tasks()
+        assert not forgotten, f"tasks were left behind:\n{forgotten}"
+        return result
+    finally:
+        _close(loop)
+
+
+def _close(loop: VirtualLoop) -> None:
+    """Cancel what is left, let it end, close."""
+    left = loop.open_tasks()
+    for task in left:
+        task.cancel()
+    if left:
+        loop.end_s = loop.time() + RUN_S_MAX
+        loop.run_until_complete(asyncio.wait(left))
+    loop.run_until_complete(loop.shutdown_asyncgens())
+    loop.close()
+
+
+def _make_task(
+    loop: asyncio.AbstractEventLoop, coroutine: Any, context: Context | None = None
+) -> SimTask:
+    assert isinstance(loop, VirtualLoop)
+    number = loop.number_task()
+    return SimTask(coroutine, number=number, loop=loop, name=f"task {number}", context=context)
+
+
+def _where(task: asyncio.Task[Any]) -> str:
+    frames = task.get_stack(limit=1)
+    if not frames:
+        return "not begun"
+    frame = frames[-1]
+    return f"{frame.f_code.co_qualname} ({frame.f_code.co_filename}:{frame.f_lineno})"
+
+
+class _NoSelector(selectors.BaseSelector):
+    """Watches no file; waiting only passes virtual time."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self._loop = loop
+
+    def register(self, fileobj: object, events: int, data: object = None) -> NoReturn:
+        raise AssertionError("there are no sockets in the simulator")
+
+    def unregister(self, fileobj: object) -> NoReturn:
+        raise KeyError(fileobj)
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        self._loop.advance(timeout)
+        return []
+
+    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
+        return {}

@@ -1,0 +1,57 @@
+"""The settings of one partition's log; the defaults are Kafka's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from suiro.model.limits import (
+    BATCH_BYTES_MAX,
+    INDEX_INTERVAL_BYTES_DEFAULT,
+    MIB,
+    SEGMENT_BYTES_DEFAULT,
+    SEGMENT_BYTES_MAX,
+    SEGMENT_MS_DEFAULT,
+)
+
+FOREVER: Final = -1
+"""As retention_ms or retention_bytes: no limit."""
+
+
+class Flush(Enum):
+    """When appended bytes are brought to stable storage."""
+
+    OS = "os"
+    """Whenever the operating system likes; the replicas are the durability."""
+    INTERVAL = "interval"
+    """After so many milliseconds or messages."""
+    ACK = "ack"
+    """Before the replica counts as holding them; appends share a sync (group commit)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogConfig:
+    """What a topic may set about its storage."""
+
+    segment_bytes: int = SEGMENT_BYTES_DEFAULT
+    segment_ms: int = SEGMENT_MS_DEFAULT
+    index_interval_bytes: int = INDEX_INTERVAL_BYTES_DEFAULT
+    max_message_bytes: int = MIB + 12
+    flush: Flush = Flush.OS
+    flush_interval_ms: int = 1_000
+    flush_interval_messages: int = 10_000
+    retention_ms: int = SEGMENT_MS_DEFAULT
+    retention_bytes: int = FOREVER
+    producer_expiry_ms: int = 24 * 3600 * 1000
+
+    def __post_init__(self) -> None:
+        assert 1 <= self.segment_bytes <= SEGMENT_BYTES_MAX
+        assert 1 <= self.segment_ms
+        assert 1 <= self.index_interval_bytes
+        assert 1 <= self.max_message_bytes <= BATCH_BYTES_MAX
+        assert 1 <= self.flush_interval_ms
+        assert 1 <= self.flush_interval_messages
+        assert self.retention_ms == FOREVER or self.retention_ms >= 0
+        assert self.retention_bytes == FOREVER or self.retention_bytes >= 0
+        assert 1 <= self.producer_expiry_ms

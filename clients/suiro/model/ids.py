@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from typing import NewType
 
 NodeId = NewType("NodeId", int)
+TopicId = NewType("TopicId", bytes)
+"""16 bytes, never used again: a topic made anew under an old name has another."""
+
 Offset = NewType("Offset", int)
 LeaderEpoch = NewType("LeaderEpoch", int)
 PartitionEpoch = NewType("PartitionEpoch", int)
@@ -19,7 +22,9 @@ ProducerId = NewType("ProducerId", int)
 ProducerEpoch = NewType("ProducerEpoch", int)
 
 NO_LEADER = NodeId(-1)
+NO_OWNER = NodeId(-1)
 NO_LEADER_EPOCH = LeaderEpoch(-1)
+NO_BROKER_EPOCH = BrokerEpoch(-1)
 NO_PRODUCER_ID = ProducerId(-1)
 NO_PRODUCER_EPOCH = ProducerEpoch(-1)
 NO_SEQUENCE = -1

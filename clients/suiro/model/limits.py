@@ -19,6 +19,9 @@ BATCH_DECODED_BYTES_MAX: Final = 256 * MIB
 
 HEADERS_PER_RECORD_MAX: Final = 1 << 16
 
+HEADERS_PER_BATCH_MAX: Final = 1 << 20
+"""All records' headers together: as with records, bounds what a decoder allocates."""
+
 # -- wire -----------------------------------------------------------------------------------------
 MESSAGE_BYTES_MAX: Final = 64 * MIB
 """gRPC's own limit on both ends; far above any answer we build, so it never decides anything."""
@@ -55,3 +58,27 @@ TOPIC_NAME_LENGTH_MAX: Final = 249
 """Kafka's limit: the directory name `<topic>-<partition>` must fit a file system's 255."""
 
 PARTITIONS_PER_TOPIC_MAX: Final = 100_000
+
+DELETED_TOPICS_MAX: Final = 10_000
+"""Deleted topics that the metadata remembers, so that a broker that was away learns of them; one
+that missed more than these keeps their files, which are listed for an operator.
+"""
+
+# -- the metadata quorum --------------------------------------------------------------------------
+QUORUM_APPEND_BYTES_MAX: Final = MIB
+"""Entries of one append message; a single larger entry still travels, alone."""
+
+QUORUM_APPENDS_IN_FLIGHT_MAX: Final = 16
+"""Appends under way to one follower: enough to fill a link, few enough to send again."""
+
+QUORUM_CHUNK_BYTES_MAX: Final = MIB
+"""One piece of a snapshot."""
+
+QUORUM_READS_MAX: Final = 10_000
+"""Reads that wait for a leader's round of heartbeats."""
+
+QUORUM_UNCOMMITTED_ENTRIES_MAX: Final = 10_000
+"""Entries that a leader without a majority collects before it refuses more."""
+
+QUORUM_TRAILING_ENTRIES: Final = 1_000
+"""Entries kept before a snapshot, so that a follower a little behind needs no snapshot."""

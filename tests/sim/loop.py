@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+from heapq import heapify, heappop, heappush
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 if TYPE_CHECKING:
+    from collections import deque
     from collections.abc import Callable, Coroutine, Mapping
     from contextvars import Context
 
@@ -45,35 +47,38 @@ class SimTask(asyncio.Task[Any]):
 
     __slots__ = ("number",)
 
-    def __init__(self, coroutine: Coroutine[Any, Any, Any], *, number: int, **kw: Any) -> None:
-        self.number = number  # first: the constructor below puts the task into a set
-        super().__init__(coroutine, **kw)
+    def __init__(self, loop: VirtualLoop, coroutine: Any, context: Context | None = None) -> None:
+        self.number = loop.number_task()  # first: asyncio puts the task into a set
+        super().__init__(coroutine, loop=loop, name="unnamed", context=context)
 
     def __hash__(self) -> int:
         return self.number
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """The loop. `end_s` is the virtual time at which a run is given up."""
+    """The loop. `end_s` is the virtual time at which a run is given up.
+
+    It has its own heart, `_run_once`: there is nothing to select, timers that are due together
+    fire in the order in which they were set, and it is about twice as fast. An exception in a
+    callback ends the run, where asyncio would log it and go on.
+    """
+
+    _ready: deque[Any]
+    _stopping: bool
 
     def __init__(self, *, run_s_max: float = RUN_S_MAX) -> None:
         self._now_s = START_S
         self.end_s = START_S + run_s_max
+        self.complaints: list[str] = []
+        self._timers: list[tuple[float, int, Any]] = []
+        self._timers_made = 0
+        self._timers_cancelled = 0
         self._tasks_made = 0
-        super().__init__(_NoSelector(self))
-        self._clock_resolution = 1e-9
-        self.set_task_factory(_make_task)
+        super().__init__(_NoSelector())
+        self.set_task_factory(SimTask)  # type: ignore[arg-type]
 
     def time(self) -> float:
         return self._now_s
-
-    def advance(self, seconds: float | None) -> None:
-        """The selector's part: pass the time until the next timer."""
-        if seconds is None:
-            raise Deadlock("everybody waits and no timer is set:\n" + self.describe_tasks())
-        self._now_s += seconds
-        if self._now_s > self.end_s:
-            raise VirtualTimeOver(f"not done at {self._now_s} s:\n" + self.describe_tasks())
 
     def number_task(self) -> int:
         self._tasks_made += 1
@@ -84,13 +89,78 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return sorted((t for t in asyncio.all_tasks(self) if not t.done()), key=hash)
 
     def describe_tasks(self) -> str:
-        return "\n".join(f"  {task.get_name()}: {_where(task)}" for task in self.open_tasks())
+        return "\n".join(
+            f"  #{hash(task)} {task.get_name()}: {_where(task)}" for task in self.open_tasks()
+        )
+
+    # The typing of *args in asyncio cannot be repeated in 3.11; hence the three ignores.
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Any, *args: Any, context: Context | None = None
+    ) -> Any:
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Any, *args: Any, context: Context | None = None
+    ) -> Any:
+        handle: Any = asyncio.TimerHandle(when, callback, args, self, context)
+        handle._scheduled = True
+        self._timers_made += 1
+        heappush(self._timers, (when, self._timers_made, handle))
+        return handle
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Any, *args: Any, context: Context | None = None
+    ) -> Any:
+        return self.call_at(self._now_s + delay, callback, *args, context=context)
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """asyncio's complaints, such as a failure that nobody saw, fail the run at its end."""
+        self.complaints.append(f"{context.get('message')}: {context.get('exception')!r}")
 
     def call_soon_threadsafe(self, *_: object, **__: object) -> NoReturn:
         raise AssertionError("there are no threads in the simulator")
 
     def run_in_executor(self, *_: object, **__: object) -> NoReturn:
         raise AssertionError("there are no threads in the simulator: use the Offload handed in")
+
+    def _run_once(self) -> None:
+        """Run what is ready; if nothing is, let the time of the next timer come first."""
+        ready, timers = self._ready, self._timers
+        if not ready and not self._stopping:
+            self._pass_time()
+        while timers and timers[0][0] <= self._now_s:
+            handle = heappop(timers)[2]
+            handle._scheduled = False
+            if handle._cancelled:
+                self._timers_cancelled -= 1
+            else:
+                ready.append(handle)
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if not handle._cancelled:
+                handle._context.run(handle._callback, *handle._args)
+
+    def _pass_time(self) -> None:
+        timers = self._timers
+        while timers and timers[0][2]._cancelled:
+            heappop(timers)
+            self._timers_cancelled -= 1
+        if not timers:
+            raise Deadlock("everybody waits and no timer is set:\n" + self.describe_tasks())
+        self._now_s = max(self._now_s, timers[0][0])
+        if self._now_s > self.end_s:
+            raise VirtualTimeOver(f"not done at {self._now_s} s:\n" + self.describe_tasks())
+
+    def _timer_handle_cancelled(self, _handle: asyncio.TimerHandle) -> None:
+        """Most timers are deadlines that are cancelled: do not keep them until they are due."""
+        self._timers_cancelled += 1
+        if self._timers_cancelled > 100 + len(self._timers) // 2:
+            self._timers[:] = [entry for entry in self._timers if not entry[2]._cancelled]
+            heapify(self._timers)
+            self._timers_cancelled = 0
 
     def _make_self_pipe(self) -> None:
         """No thread will ever wake this loop."""
@@ -146,6 +216,7 @@ def run(
         result = loop.run_until_complete(main(Random(seed)))
         forgotten = loop.describe_tasks()
         assert not forgotten, f"tasks were left behind:\n{forgotten}"
+        assert not loop.complaints, "\n".join(loop.complaints)
         return result
     finally:
         _close(loop)
@@ -163,14 +234,6 @@ def _close(loop: VirtualLoop) -> None:
     loop.close()
 
 
-def _make_task(
-    loop: asyncio.AbstractEventLoop, coroutine: Any, context: Context | None = None
-) -> SimTask:
-    assert isinstance(loop, VirtualLoop)
-    number = loop.number_task()
-    return SimTask(coroutine, number=number, loop=loop, name=f"task {number}", context=context)
-
-
 def _where(task: asyncio.Task[Any]) -> str:
     frames = task.get_stack(limit=1)
     if not frames:
@@ -180,10 +243,7 @@ def _where(task: asyncio.Task[Any]) -> str:
 
 
 class _NoSelector(selectors.BaseSelector):
-    """Watches no file; waiting only passes virtual time."""
-
-    def __init__(self, loop: VirtualLoop) -> None:
-        self._loop = loop
+    """Watches no file, and is never asked to wait."""
 
     def register(self, fileobj: object, events: int, data: object = None) -> NoReturn:
         raise AssertionError("there are no sockets in the simulator")
@@ -191,9 +251,8 @@ class _NoSelector(selectors.BaseSelector):
     def unregister(self, fileobj: object) -> NoReturn:
         raise KeyError(fileobj)
 
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        self._loop.advance(timeout)
-        return []
+    def select(self, timeout: float | None = None) -> NoReturn:
+        raise AssertionError("the virtual loop passes the time itself")
 
     def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
         return {}

@@ -34,6 +34,7 @@ LENGTH_END: Final = 12
 CRC_START: Final = 17
 CRC_END: Final = 21
 MAGIC: Final = 2
+OFFSET_MAX: Final = (1 << 63) - 2  # so that the end of a batch fits 64 bits too
 
 COMPRESSION_MASK: Final = 0x07
 TIMESTAMP_TYPE_BIT: Final = 0x08
@@ -139,6 +140,8 @@ def check_header(header: BatchHeader) -> None:
         )
     if not 0 <= header.last_offset_delta < BATCH_RECORDS_MAX:
         raise CorruptBatch(f"last offset delta {header.last_offset_delta} is out of bounds")
+    if not 0 <= header.base_offset <= OFFSET_MAX - header.last_offset_delta:
+        raise CorruptBatch(f"base offset {header.base_offset} is out of bounds")
     if not 0 <= header.record_count <= header.last_offset_delta + 1:
         raise CorruptBatch(
             f"{header.record_count} records, last offset delta {header.last_offset_delta}"

@@ -1,0 +1,76 @@
+"""One record, and the sequence of a batch's records, made as they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import repeat
+from typing import TYPE_CHECKING, NamedTuple, cast, overload
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from suiro.model.columns import Columns
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+class Record(NamedTuple):
+    """What a consumer sees of one record. `value` None is a tombstone.
+
+    A named tuple, because it is the only kind of object that C code can make without a Python
+    frame per record, and that decides how fast a poll can be walked.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+
+
+class Records(Sequence[Record]):
+    """The records of one batch. The columns become Python objects once, when first needed; a
+    Record is made anew each time it is asked for.
+    """
+
+    __slots__ = ("_columns", "_fields", "_partition", "_topic")
+
+    def __init__(self, columns: Columns, topic: str, partition: int) -> None:
+        self._columns = columns
+        self._topic = topic
+        self._partition = partition
+        self._fields: tuple[Sequence[object], ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __iter__(self) -> Iterator[Record]:
+        return self._make(self._materialised())
+
+    @overload
+    def __getitem__(self, index: int) -> Record: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Record]: ...
+    def __getitem__(self, index: int | slice) -> Record | list[Record]:
+        if isinstance(index, slice):
+            return list(self._make(field[index] for field in self._materialised()))
+        fields = (field[index] for field in self._materialised())
+        return Record._make((self._topic, self._partition, *fields))
+
+    def _materialised(self) -> tuple[Sequence[object], ...]:
+        if self._fields is None:
+            columns = self._columns
+            self._fields = (
+                columns.offsets_list(),
+                columns.timestamps_list(),
+                columns.keys_list(),
+                columns.values_list(),
+                columns.headers_list(),
+            )
+        return self._fields
+
+    def _make(self, fields: Iterable[Sequence[object]]) -> Iterator[Record]:
+        rows = zip(repeat(self._topic), repeat(self._partition), *fields, strict=False)
+        return cast("Iterator[Record]", map(tuple.__new__, repeat(Record), rows))

@@ -1,1 +1,70 @@
-"""Suiro: a distributed commit log with a columnar, Arrow-native heart."""
+"""Suiro: a distributed commit log with a columnar, Arrow-native heart.
+
+`Producer`, `Consumer` and `Admin` are for ordinary threads; `suiro.aio` has the same on asyncio.
+Every error is a `SuiroError`; `suiro.errors` has the whole tree.
+
+The names are imported when they are first used: a node imports `suiro.model` and should not pay for
+the clients, nor a client for what it does not use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from suiro import version
+
+__version__ = version.VERSION
+
+if TYPE_CHECKING:
+    from suiro.admin import Admin
+    from suiro.aio.offsets import Bound
+    from suiro.consumer import Consumer
+    from suiro.handle import RecordMetadata, Sent
+    from suiro.model import errors
+    from suiro.model.batch import Compression
+    from suiro.model.error_base import SuiroError
+    from suiro.model.ids import TopicPartition
+    from suiro.model.record import Record
+    from suiro.producer import Producer
+    from suiro.settings import ConsumerSettings, ProducerSettings
+
+__all__ = [
+    "Admin",
+    "Bound",
+    "Compression",
+    "Consumer",
+    "ConsumerSettings",
+    "Producer",
+    "ProducerSettings",
+    "Record",
+    "RecordMetadata",
+    "Sent",
+    "SuiroError",
+    "TopicPartition",
+    "__version__",
+    "errors",
+]
+
+_HOME = {
+    "Admin": "suiro.admin",
+    "Bound": "suiro.aio.offsets",
+    "Compression": "suiro.model.batch",
+    "Consumer": "suiro.consumer",
+    "ConsumerSettings": "suiro.settings",
+    "Producer": "suiro.producer",
+    "ProducerSettings": "suiro.settings",
+    "Record": "suiro.model.record",
+    "RecordMetadata": "suiro.handle",
+    "Sent": "suiro.handle",
+    "SuiroError": "suiro.model.error_base",
+    "TopicPartition": "suiro.model.ids",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "errors":
+        return import_module("suiro.model.errors")
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'suiro' has no attribute {name!r}")

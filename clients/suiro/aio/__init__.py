@@ -1,0 +1,10 @@
+"""Suiro on asyncio: the clients themselves. `import suiro` gives the same for ordinary threads."""
+
+from __future__ import annotations
+
+from suiro.aio.admin import Admin
+from suiro.aio.consumer import Consumer
+from suiro.aio.offsets import Bound
+from suiro.aio.producer import Producer
+
+__all__ = ["Admin", "Bound", "Consumer", "Producer"]

@@ -1,0 +1,185 @@
+"""A client's view of the cluster: where to ask, who leads what, and when to ask again."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from suiro._proto import broker_pb2 as pb
+from suiro._proto.common_pb2 import Hello
+from suiro.model.error_base import SuiroError
+from suiro.model.errors import TimedOut, Unavailable, UnknownTopicOrPartition
+from suiro.model.ids import Address, NodeId, TopicPartition
+from suiro.retry import Backoff
+from suiro.transport.methods import BrokerMethods
+from suiro.transport.wire_errors import error_from_proto
+from suiro.version import PROTOCOL_MAX, PROTOCOL_MIN, SOFTWARE
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+    from suiro.transport.api import Method, Transport
+
+Q = TypeVar("Q")
+R = TypeVar("R")
+
+METADATA_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionInfo:
+    """Who leads a partition, and who holds it."""
+
+    leader: NodeId | None
+    leader_epoch: int
+    replicas: tuple[NodeId, ...]
+    isr: tuple[NodeId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicInfo:
+    """A topic as the brokers describe it."""
+
+    name: str
+    topic_id: bytes
+    partitions: tuple[PartitionInfo, ...]
+    internal: bool = False
+
+
+@dataclass(slots=True)
+class Connection:
+    """Metadata, kept as fresh as errors demand. Every wait has a deadline."""
+
+    bootstrap: Sequence[Address]
+    transport: Transport
+    client_id: str = "suiro-python"
+    rng: random.Random = field(default_factory=random.Random)
+    cluster_id: str = ""
+    brokers: dict[NodeId, Address] = field(default_factory=dict)
+    topics: dict[str, TopicInfo] = field(default_factory=dict)
+    _index: int = -1
+    _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def hello(self) -> Hello:
+        """How this client introduces itself."""
+        return Hello(
+            protocol_min=PROTOCOL_MIN,
+            protocol_max=PROTOCOL_MAX,
+            client_id=self.client_id,
+            software=SOFTWARE,
+            cluster_id=self.cluster_id,
+        )
+
+    async def topic(self, name: str, *, timeout_s: float) -> TopicInfo:
+        """A topic, from the cache or from the cluster; waits for one that is being created."""
+        if name not in self.topics:
+            await self.refresh([name], timeout_s=timeout_s)
+        return self.topics[name]
+
+    def leader(self, partition: TopicPartition) -> tuple[NodeId, Address] | None:
+        """The leader by our last metadata, if it is known and has an address."""
+        topic = self.topics.get(partition.topic)
+        if topic is None or partition.partition >= len(topic.partitions):
+            return None
+        leader = topic.partitions[partition.partition].leader
+        if leader is None or leader not in self.brokers:
+            return None
+        return leader, self.brokers[leader]
+
+    async def refresh(self, topics: Iterable[str], *, timeout_s: float) -> None:
+        """Fetch metadata of these topics, trying every known node until one answers.
+
+        Raises UnknownTopicOrPartition when the cluster says so until the deadline, Unavailable
+        with the addresses tried when nobody answers.
+        """
+        names = sorted(set(topics))
+        async with self._refreshing:
+            missing = await self._retry(lambda: self._fetch(names), timeout_s)
+        if missing is not None:
+            raise missing
+
+    async def all_topics(self, *, timeout_s: float) -> dict[str, TopicInfo]:
+        """Every topic of the cluster, fresh."""
+        reply = await self.any_broker(
+            BrokerMethods.METADATA,
+            pb.MetadataRequest(hello=self.hello(), all_topics=True),
+            timeout_s=timeout_s,
+        )
+        self._learn(reply)
+        return {t.topic: _topic_info(t) for t in reply.topics}
+
+    async def any_broker(self, method: Method[Q, R], request: Q, *, timeout_s: float) -> R:
+        """Ask whichever node answers; retriable errors are retried until the deadline."""
+        return await self._retry(lambda: self._ask_around(method, request), timeout_s)
+
+    async def _fetch(self, names: list[str]) -> SuiroError | None:
+        """One round: learn what is known; an error for a topic that is not, to be retried."""
+        reply = await self._ask_around(
+            BrokerMethods.METADATA, pb.MetadataRequest(hello=self.hello(), topics=names)
+        )
+        self._learn(reply)
+        for topic in reply.topics:
+            if topic.error.code:
+                error = error_from_proto(topic.error)
+                if error.retriable and not isinstance(error, UnknownTopicOrPartition):
+                    raise error
+                return error
+        return None
+
+    async def _ask_around(self, method: Method[Q, R], request: Q) -> R:
+        known = list(self.brokers.values())
+        self.rng.shuffle(known)
+        tried: list[str] = []
+        for address in dict.fromkeys([*known, *self.bootstrap]):
+            try:
+                return await self.transport.call(
+                    address, method, request, timeout_s=METADATA_TIMEOUT_S
+                )
+            except (Unavailable, TimedOut) as error:
+                tried.append(error.message)
+        raise Unavailable(f"no node answers: {'; '.join(tried)}")
+
+    async def _retry(self, attempt: Callable[[], Awaitable[R]], timeout_s: float) -> R:
+        backoff = Backoff(self.rng)
+        last: SuiroError | None = None
+        try:
+            async with asyncio.timeout(timeout_s):
+                while True:
+                    try:
+                        return await attempt()
+                    except SuiroError as error:
+                        if not error.retriable:
+                            raise
+                        last = error
+                    await asyncio.sleep(backoff.next_s())
+        except TimeoutError:
+            if last is not None:
+                raise last from None
+            raise TimedOut(f"no answer within {timeout_s:g} s") from None
+
+    def _learn(self, reply: pb.MetadataReply) -> None:
+        if reply.image_index < self._index:
+            return  # an older view than one we have acted on
+        self._index = reply.image_index
+        self.cluster_id = reply.hello.cluster_id
+        self.brokers = {NodeId(b.node_id): Address(b.host, b.port) for b in reply.brokers}
+        for topic in reply.topics:
+            if topic.error.code:
+                self.topics.pop(topic.topic, None)
+            else:
+                self.topics[topic.topic] = _topic_info(topic)
+
+
+def _topic_info(topic: pb.TopicMetadata) -> TopicInfo:
+    partitions = tuple(
+        PartitionInfo(
+            leader=NodeId(p.leader) if p.leader >= 0 else None,
+            leader_epoch=p.leader_epoch,
+            replicas=tuple(NodeId(n) for n in p.replicas),
+            isr=tuple(NodeId(n) for n in p.isr),
+        )
+        for p in topic.partitions
+    )
+    return TopicInfo(topic.topic, topic.topic_id, partitions, topic.internal)

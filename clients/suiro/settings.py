@@ -1,0 +1,158 @@
+"""Client settings: typed, with their defaults and bounds in one place.
+
+The names that Kafka's users know are accepted where they mean the same; a wrong name is refused
+with the nearest right one. Where to connect comes from, in this order: the argument, the
+environment variable SUIRO, the node that `suiro up` starts on this machine.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from dataclasses import dataclass, fields
+from typing import Any, Final, Literal, TypeVar
+
+from suiro.model.batch import Compression
+from suiro.model.errors import InvalidSetting
+from suiro.model.ids import Address
+from suiro.model.limits import BATCH_BYTES_MAX, MIB
+
+DEFAULT_PORT: Final = 9750
+"""Where the first broker of `suiro up` listens, and where every client looks."""
+
+ENVIRONMENT: Final = "SUIRO"
+SCHEME: Final = "suiro://"
+
+S = TypeVar("S")
+
+
+def parse_bootstrap(text: str | None = None) -> tuple[Address, ...]:
+    """`suiro://host:port,host:port` (the scheme and the ports may be left out) as addresses."""
+    given = text or os.environ.get(ENVIRONMENT) or f"127.0.0.1:{DEFAULT_PORT}"
+    addresses = tuple(_parse_address(part) for part in given.removeprefix(SCHEME).split(","))
+    return tuple(dict.fromkeys(addresses))
+
+
+def _parse_address(text: str) -> Address:
+    text = text.strip().rstrip("/")
+    host, _, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
+    if not host:
+        host, port = text, ""
+    host = host.strip("[]")
+    if not host or (port and not port.isdigit()) or not 0 < int(port or DEFAULT_PORT) < 65536:
+        raise InvalidSetting(f"'{text}' is not host:port, as in suiro://localhost:{DEFAULT_PORT}")
+    return Address(host, int(port or DEFAULT_PORT))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerSettings:
+    """How a producer sends."""
+
+    acks: Literal["all", 0, 1] = "all"
+    """Who must hold a record before it counts as sent: all in-sync replicas, the leader, nobody."""
+    compression: Compression = Compression.NONE
+    batch_size: int = MIB
+    """Bytes after which a batch leaves at once."""
+    linger_ms: float = 5.0
+    """How long a batch may wait for more records while an earlier one is under way."""
+    buffer_memory: int = 64 * MIB
+    """Bytes that may be waiting; beyond it `send` blocks, for at most `max_block_ms`."""
+    max_block_ms: float = 60_000.0
+    delivery_timeout_ms: float = 120_000.0
+    """From `send` to giving up, retries included."""
+    request_timeout_ms: float = 30_000.0
+    client_id: str = "suiro-python"
+
+    def __post_init__(self) -> None:
+        _check(self.acks in {"all", 0, 1}, "acks", self.acks, "'all', 1 or 0")
+        _check(
+            1 <= self.batch_size <= BATCH_BYTES_MAX // 2,
+            "batch_size",
+            self.batch_size,
+            f"between 1 and {BATCH_BYTES_MAX // 2}",
+        )
+        _check(self.linger_ms >= 0, "linger_ms", self.linger_ms, "0 or more")
+        _check(
+            self.buffer_memory >= self.batch_size,
+            "buffer_memory",
+            self.buffer_memory,
+            "at least batch_size",
+        )
+        _check(
+            self.delivery_timeout_ms > 0,
+            "delivery_timeout_ms",
+            self.delivery_timeout_ms,
+            "more than 0",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerSettings:
+    """How a consumer reads."""
+
+    isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
+    auto_offset_reset: Literal["earliest", "latest", "none"] = "latest"
+    """Where to begin without a position, or with one that is no longer in the log."""
+    max_poll_records: int = 500
+    fetch_credit: int = 8 * MIB
+    """Bytes per partition that may be on their way or buffered; bounds the memory."""
+    request_timeout_ms: float = 30_000.0
+    client_id: str = "suiro-python"
+
+    def __post_init__(self) -> None:
+        _check(
+            self.isolation in {"read_committed", "read_uncommitted"},
+            "isolation",
+            self.isolation,
+            "'read_committed' or 'read_uncommitted'",
+        )
+        _check(
+            self.auto_offset_reset in {"earliest", "latest", "none"},
+            "auto_offset_reset",
+            self.auto_offset_reset,
+            "'earliest', 'latest' or 'none'",
+        )
+        _check(self.max_poll_records >= 1, "max_poll_records", self.max_poll_records, "1 or more")
+        _check(self.fetch_credit >= 1, "fetch_credit", self.fetch_credit, "1 or more")
+
+
+ACKS_SPELLINGS: Final = {"all": "all", "-1": "all", "1": 1, "0": 0}
+
+KAFKA_NAMES: Final = {
+    "compression_type": "compression",
+    "isolation_level": "isolation",
+    "linger.ms": "linger_ms",
+    "batch.size": "batch_size",
+    "max_partition_fetch_bytes": "fetch_credit",
+}
+
+
+def build_settings(kind: type[S], given: dict[str, Any]) -> S:
+    """Settings of `kind` from keyword arguments, with Kafka's names translated."""
+    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    values = {}
+    for name, value in given.items():
+        wanted = KAFKA_NAMES.get(name, name.replace(".", "_"))
+        if wanted not in known:
+            near = difflib.get_close_matches(wanted, known, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(known)}"
+            raise InvalidSetting(f"there is no setting '{name}': {hint}")
+        values[wanted] = _compression(value) if wanted == "compression" else value
+    if "acks" in values:
+        values["acks"] = ACKS_SPELLINGS.get(str(values["acks"]), values["acks"])
+    return kind(**values)
+
+
+def _compression(value: Any) -> Compression:
+    if isinstance(value, Compression):
+        return value
+    try:
+        return Compression[str(value).upper()]
+    except KeyError:
+        names = ", ".join(kind.name.lower() for kind in Compression)
+        raise InvalidSetting(f"compression '{value}' is unknown; known are {names}") from None
+
+
+def _check(holds: bool, name: str, value: object, allowed: str) -> None:
+    if not holds:
+        raise InvalidSetting(f"{name} is {value!r}; it must be {allowed}")

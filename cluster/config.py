@@ -1,0 +1,101 @@
+"""What a node is told at its start; everything else is learnt from the quorum.
+
+A node's settings come from a TOML file (`python -m cluster --config node.toml`) or are built by
+`suiro up`. Settings that may change while the cluster runs are not here: they are metadata.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+
+from suiro.model.errors import InvalidConfig
+from suiro.model.ids import Address, NodeId
+
+ROLES: Final = ("controller", "broker", "group", "txn")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeConfig:
+    """One node."""
+
+    node_id: NodeId
+    roles: tuple[str, ...]
+    data_dir: Path
+    """Where the node keeps its identity, its part of the quorum's log and, unless `log_dirs` says
+    otherwise, its partitions."""
+    listen: Address
+    advertise: Address | None = None
+    """What others are told to connect to; `listen` if nothing else is said."""
+    controllers: tuple[Address, ...] = ()
+    """Where the quorum is found; empty on a node that is the whole quorum itself."""
+    log_dirs: tuple[Path, ...] = ()
+    rack: str = ""
+    metrics_port: int | None = None
+    session_timeout_ms: int = 3_000
+    election_timeout_ms: int = 300
+    """How long a controller is silent before the others elect; the true time is up to twice it."""
+    offsets_partitions: int = 16
+    transactions_partitions: int = 16
+    log_format: str = "human"
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.roles) - set(ROLES))
+        if unknown or not self.roles:
+            raise InvalidConfig(f"roles {', '.join(unknown) or '(none)'}: choose from {ROLES}")
+        if self.node_id < 0:
+            raise InvalidConfig(f"node_id is {self.node_id}; it must be 0 or more")
+        if "controller" not in self.roles and not self.controllers:
+            raise InvalidConfig("a node without the role controller needs `controllers`")
+
+    @property
+    def advertised(self) -> Address:
+        return self.advertise or self.listen
+
+    @property
+    def log_directories(self) -> tuple[Path, ...]:
+        return self.log_dirs or (self.data_dir / "log",)
+
+    @classmethod
+    def from_toml(cls, path: Path) -> NodeConfig:
+        """Read a file; every complaint names the file and the key."""
+        try:
+            given = tomllib.loads(path.read_text())
+        except (OSError, tomllib.TOMLDecodeError) as error:
+            raise InvalidConfig(f"{path}: {error}") from None
+        known = {f.name for f in fields(cls)}
+        unknown = sorted(given.keys() - known)
+        if unknown:
+            raise InvalidConfig(
+                f"{path}: unknown keys {', '.join(unknown)}; known are {sorted(known)}"
+            )
+        missing = sorted({"node_id", "roles", "data_dir", "listen"} - given.keys())
+        if missing:
+            raise InvalidConfig(f"{path}: missing keys {', '.join(missing)}")
+        return cls(**{key: _convert(key, value) for key, value in given.items()})
+
+
+def parse_address(text: str) -> Address:
+    """`host:port`."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit():
+        raise InvalidConfig(f"'{text}' is not host:port")
+    return Address(host.strip("[]"), int(port))
+
+
+def _convert(key: str, value: Any) -> Any:
+    match key:
+        case "listen" | "advertise":
+            return parse_address(value)
+        case "controllers":
+            return tuple(parse_address(item) for item in value)
+        case "data_dir":
+            return Path(value)
+        case "log_dirs":
+            return tuple(Path(item) for item in value)
+        case "roles":
+            return tuple(value)
+        case _:
+            return value

@@ -1,0 +1,172 @@
+"""What a node counts, declared in one place, and the text page that Prometheus reads.
+
+`Metrics` is made once per node and handed in; there is no global registry. A series is looked up by
+its labels once, where the work is set up, and then costs an addition on the data path. The classes
+are our own because prometheus-client was measured at 1.0 µs for an increment, 1.6 µs for an
+observation and 130 ms for its import; a test reads our page with its parser. Series belong to the
+loop's thread: work that runs off it reports when it is back.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from suiro.model.limits import METRIC_SERIES_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+OTHER: Final = "other"
+
+SECONDS: Final = (
+    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
+    0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+)  # fmt: skip
+"""Bucket bounds for durations: an acknowledged record takes about half a millisecond."""
+
+
+class Counter:
+    """Only grows."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0.0
+
+    def add(self, amount: float = 1) -> None:
+        self.value += amount
+
+    def samples(self) -> Iterator[tuple[str, str, float]]:
+        """(suffix of the name, extra label, value) of each line."""
+        yield "", "", self.value
+
+
+class Gauge:
+    """Goes up and down."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0.0
+
+    def set(self, value: float) -> None:
+        self.value = value
+
+    def add(self, amount: float = 1) -> None:
+        self.value += amount
+
+    def samples(self) -> Iterator[tuple[str, str, float]]:
+        yield "", "", self.value
+
+
+class Histogram:
+    """Counts by size; a value on a bound belongs to the bucket below it."""
+
+    __slots__ = ("bounds", "counts", "total")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds = tuple(bounds)
+        self.counts = [0] * (len(self.bounds) + 1)
+        self.total = 0.0
+
+    def observe(self, value: float) -> None:
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.total += value
+
+    def samples(self) -> Iterator[tuple[str, str, float]]:
+        bounds = [*map(_number, self.bounds), "+Inf"]
+        for bound, count in zip(bounds, accumulate(self.counts), strict=True):
+            yield "_bucket", f'le="{bound}"', count
+        yield "_sum", "", self.total
+        yield "_count", "", sum(self.counts)
+
+
+S = TypeVar("S", Counter, Gauge, Histogram)
+
+
+class Family(Generic[S]):
+    """All series of one metric, by the values of its labels."""
+
+    def __init__(self, name: str, text: str, labels: Sequence[str], make: Callable[[], S]) -> None:
+        self.name = name
+        self._text = text
+        self._labels = tuple(labels)
+        self._make = make
+        self._series: dict[tuple[str, ...], S] = {}
+        if not labels:
+            self.of()
+
+    def of(self, *values: str) -> S:
+        """The series with these label values: look it up once and keep it."""
+        assert len(values) == len(self._labels), f"{self.name} has the labels {self._labels}"
+        series = self._series.get(values)
+        if series is None:
+            if len(self._series) >= METRIC_SERIES_MAX:
+                values = (OTHER,) * len(values)
+            series = self._series.setdefault(values, self._make())
+        return series
+
+    def remove(self, *values: str) -> None:
+        """Forget a series whose subject is gone, such as a partition that moved away."""
+        self._series.pop(values, None)
+
+    def lines(self) -> Iterator[str]:
+        kind = type(self._make()).__name__.lower()
+        yield f"# HELP {self.name} {_escaped(self._text, quotes=False)}"
+        yield f"# TYPE {self.name} {kind}"
+        for values, series in self._series.items():
+            own = [
+                f'{label}="{_escaped(value, quotes=True)}"'
+                for label, value in zip(self._labels, values, strict=True)
+            ]
+            for suffix, extra, value in series.samples():
+                labels = ",".join([*own, extra] if extra else own)
+                yield f"{self.name}{suffix}{f'{{{labels}}}' if labels else ''} {_number(value)}"
+
+
+class Metrics:
+    """Every metric of a node. Names begin with `suiro_` and end with their unit."""
+
+    def __init__(self) -> None:
+        self._families: list[Family[Counter] | Family[Gauge] | Family[Histogram]] = []
+        self.rpcs = self._counter(
+            "suiro_rpcs_total", "Rpcs that have ended, by how they ended.", "method", "code"
+        )
+        self.rpc_seconds = self._histogram(
+            "suiro_rpc_seconds", "Time from the start of an rpc to its end.", "method"
+        )
+        self.rpcs_open = self._gauge("suiro_rpcs_open", "Rpcs that are being served.", "method")
+
+    def render(self) -> bytes:
+        """The page, in Prometheus' text format."""
+        lines = [line for family in self._families for line in family.lines()]
+        return ("\n".join(lines) + "\n").encode()
+
+    def _counter(self, name: str, text: str, *labels: str) -> Family[Counter]:
+        family = Family(name, text, labels, Counter)
+        self._families.append(family)
+        return family
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Family[Gauge]:
+        family = Family(name, text, labels, Gauge)
+        self._families.append(family)
+        return family
+
+    def _histogram(
+        self, name: str, text: str, *labels: str, bounds: Sequence[float] = SECONDS
+    ) -> Family[Histogram]:
+        family = Family(name, text, labels, lambda: Histogram(bounds))
+        self._families.append(family)
+        return family
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def _escaped(text: str, *, quotes: bool) -> str:
+    text = text.replace("\\", "\\\\").replace("\n", "\\n")
+    return text.replace('"', '\\"') if quotes else text

@@ -94,7 +94,7 @@ class Family(Generic[S]):
         self.name = name
         self._text = text
         self._labels = tuple(labels)
-        self._make = make
+        self._make: Callable[[], S] = make
         self._series: dict[tuple[str, ...], S] = {}
         if not labels:
             self.of()
@@ -118,7 +118,7 @@ class Family(Generic[S]):
         yield f"# HELP {self.name} {_escaped(self._text, quotes=False)}"
         yield f"# TYPE {self.name} {kind}"
         for values, series in self._series.items():
-            own = [
+            own: list[str] = [
                 f'{label}="{_escaped(value, quotes=True)}"'
                 for label, value in zip(self._labels, values, strict=True)
             ]
@@ -164,7 +164,7 @@ class Metrics:
 
 
 def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(value)
+    return str(int(value)) if float(value).is_integer() else repr(value)
 
 
 def _escaped(text: str, *, quotes: bool) -> str:

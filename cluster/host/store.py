@@ -8,7 +8,7 @@ a write has failed nobody knows what is stored, so the store refuses everything 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from suiro.model.errors import StorageFailed
 
@@ -73,8 +73,8 @@ class RocksStore:
         self._check()
         bounds = self._read_options_of()
         bounds.set_iterate_upper_bound(end)
-        items: Iterator[tuple[bytes, bytes]] = self._db.items(from_key=start, read_opt=bounds)
-        return items
+        items = self._db.items(from_key=start, read_opt=bounds)
+        return cast("Iterator[tuple[bytes, bytes]]", items)
 
     def write(
         self,

@@ -1,0 +1,184 @@
+"""The micro-simulation of the quorum: a safety phase full of faults, then calm, then liveness.
+
+    python -m tests.sim.raft_sim --seeds 20000 --jobs 2      many seeds
+    python -m tests.sim.raft_sim --seed 7 --verbose          one, with its story
+
+The invariants of `raft_checker` hold after every event. After the faults a random quorum, then
+everyone, must elect a leader, commit something new and reach the same state.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from random import Random
+
+from cluster.controller_quorum.quorum import majority
+from tests.sim.raft_checker import Violation
+from tests.sim.raft_faults import Nemesis, can_agree, is_settled
+from tests.sim.raft_plan import TICK, draw_plan
+from tests.sim.raft_world import World
+
+SETTLE_TICKS = 600
+"""About a hundred election timeouts: far more than a sound quorum needs, even an unlucky one."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a seed came to."""
+
+    seed: int
+    trace: int
+    events: int
+    counts: Counter[str]
+    failure: str | None = None
+    story: list[str] = field(default_factory=list)
+
+
+def run_seed(seed: int, *, verbose: bool = False) -> Outcome:
+    """One run; a violation is an outcome, not an exception."""
+    random = Random(seed)
+    world = World(seed, draw_plan(random), random, verbose=verbose)
+    failure = None
+    try:
+        Nemesis(world)
+        world.run_until(world.plan.duration)
+        _settle(world)
+    except AssertionError as violation:
+        name = "" if isinstance(violation, Violation) else "assert: "
+        failure = f"{name}{violation}"
+        world.tell(f"!! {failure}")
+    world.counts["acknowledged"] += world.checker.acknowledged_count
+    world.counts["reads served"] += world.checker.reads_served
+    world.counts["leaders elected"] += world.checker.elections
+    world.counts["snapshots installed"] += world.checker.snapshots_installed
+    story = world.story if world.story is not None else []
+    return Outcome(seed, world.trace, world.events, world.counts, failure, story)
+
+
+def _settle(world: World) -> None:
+    """Calm the world; a quorum alone, then all of it, must come to agree on something new."""
+    world.note("calm")
+    world.is_calm = True
+    world.cut = set()
+    world.paused = {}
+    for node in world.nodes.values():
+        world.start(node)
+    if not can_agree(world):
+        world.counts["no quorum left"] += 1
+        return
+    if world.plan.quorum_first:
+        _settle_quorum(world)
+    _expect_agreement(world, "everyone")
+
+
+def _settle_quorum(world: World) -> None:
+    confs = {node.raft.log.conf for node in world.nodes.values() if node.raft.log.conf.voters}
+    if len(confs) != 1:
+        return  # a change is under way: which majority is enough depends on where it got to
+    voters = confs.pop().voters
+    if world.lost.intersection(voters):
+        return
+    chosen = {member.node for member in world.random.sample(voters, majority(len(voters)))}
+    for node in world.running():
+        if node.member.node not in chosen:
+            world.crash(node)
+    world.counts["quorum alone"] += 1
+    _expect_agreement(world, f"the quorum {sorted(chosen)}")
+    for node in world.nodes.values():
+        world.start(node)
+
+
+def _expect_agreement(world: World, who: str) -> None:
+    def has_settled() -> bool:
+        leader = world.leader()
+        if leader is not None and leader.raft.log.commit <= before:
+            world.propose(leader, 1)
+        return is_settled(world, before)
+
+    before = max((node.raft.log.last for node in world.running()), default=0)
+    if not world.run_until(world.now + SETTLE_TICKS * TICK, has_settled):
+        states = [
+            f"{n.member} {n.raft.role.value} term={n.raft.term} commit={n.raft.log.commit}"
+            f" last={n.raft.log.last} applied={n.machine.applied}"
+            for n in world.running()
+        ]
+        raise Violation(f"liveness: {who} did not agree within {SETTLE_TICKS} ticks: {states}")
+
+
+@dataclass(slots=True)
+class Total:
+    """Many seeds together."""
+
+    seeds: int = 0
+    events: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    failures: list[tuple[int, str]] = field(default_factory=list)
+
+    def add(self, other: Total) -> None:
+        self.seeds += other.seeds
+        self.events += other.events
+        self.counts.update(other.counts)
+        self.failures += other.failures
+
+
+def run_range(bounds: tuple[int, int]) -> Total:
+    total = Total()
+    for seed in range(*bounds):
+        outcome = run_seed(seed)
+        total.seeds += 1
+        total.events += outcome.events
+        total.counts.update(outcome.counts)
+        if outcome.failure is not None:
+            total.failures.append((seed, outcome.failure))
+    return total
+
+
+def run_many(first: int, seeds: int, jobs: int) -> Total:
+    """Seeds in chunks over processes; the sum does not depend on the number of them."""
+    end = first + seeds
+    chunks = [(start, min(start + 50, end)) for start in range(first, end, 50)]
+    total = Total()
+    if jobs == 1:
+        for chunk in chunks:
+            total.add(run_range(chunk))
+        return total
+    with ProcessPoolExecutor(jobs) as pool:
+        for part in pool.map(run_range, chunks):
+            total.add(part)
+    return total
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--verbose", action="store_true")
+    options = parser.parse_args()
+    if options.seed is not None:
+        outcome = run_seed(options.seed, verbose=options.verbose)
+        print("\n".join(outcome.story))
+        print(f"seed {outcome.seed}: {outcome.failure or 'clean'}", end=", ")
+        print(f"{outcome.events} events, trace {outcome.trace:012x}")
+        return outcome.failure is not None
+    started = time.monotonic()
+    total = run_many(options.first, options.seeds, options.jobs)
+    took = time.monotonic() - started
+    print(f"{total.seeds} seeds from {options.first}, {options.jobs} jobs, {took:.1f} s:", end=" ")
+    print(f"{60 * total.seeds / took:,.0f} seeds/min, {total.events:,} events,", end=" ")
+    print(f"{total.events / took:,.0f} events/s, {len(total.failures)} failures")
+    for name, count in sorted(total.counts.items()):
+        print(f"  {name:22} {count:,}")
+    for seed, failure in total.failures[:20]:
+        print(f"  FAILED seed {seed}: {failure}")
+    return bool(total.failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

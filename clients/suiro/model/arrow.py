@@ -57,7 +57,8 @@ def encode_arrow(
     options: BatchOptions = PLAIN,
 ) -> bytearray:
     """One whole, sealed batch of the columns `key`, `value`, `timestamp` and `headers`; a missing
-    column is all null. `timestamp_ms` is for the records that have none of their own.
+    column is all null. `timestamp_ms` is for the records that have none of their own. A column
+    `offset` is let through and left out, so that what was read can be written elsewhere.
     """
     check_count(data.num_rows)
     if data.nbytes > BATCH_DECODED_BYTES_MAX:
@@ -163,7 +164,7 @@ def to_arrow(columns: Columns | Sequence[Columns], *, headers: bool = False) -> 
     if not isinstance(columns, Sequence):
         return pa.RecordBatch.from_arrays(_arrays(columns, headers), schema=schema)
     if not columns:
-        return schema.empty_table().to_batches(max_chunksize=1)[0]
+        return pa.RecordBatch.from_pylist([], schema=schema)
     if len(columns) == 1:
         return to_arrow(columns[0], headers=headers)
     pieces = [_arrays(each, headers) for each in columns]

@@ -183,11 +183,11 @@ class AlterReassignmentsRequest(_message.Message):
     __slots__ = ("reassignments", "throttle_bytes_per_s")
     REASSIGNMENTS_FIELD_NUMBER: _ClassVar[int]
     THROTTLE_BYTES_PER_S_FIELD_NUMBER: _ClassVar[int]
-    reassignments: _containers.RepeatedCompositeFieldContainer[Reassignment]
+    reassignments: _containers.RepeatedCompositeFieldContainer[NewReassignment]
     throttle_bytes_per_s: int
-    def __init__(self, reassignments: _Optional[_Iterable[_Union[Reassignment, _Mapping]]] = ..., throttle_bytes_per_s: _Optional[int] = ...) -> None: ...
+    def __init__(self, reassignments: _Optional[_Iterable[_Union[NewReassignment, _Mapping]]] = ..., throttle_bytes_per_s: _Optional[int] = ...) -> None: ...
 
-class Reassignment(_message.Message):
+class NewReassignment(_message.Message):
     __slots__ = ("partition", "replicas")
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     REPLICAS_FIELD_NUMBER: _ClassVar[int]

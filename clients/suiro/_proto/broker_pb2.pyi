@@ -9,14 +9,16 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class MetadataRequest(_message.Message):
-    __slots__ = ("hello", "topics", "all_topics")
+    __slots__ = ("hello", "topics", "all_topics", "create_missing")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     TOPICS_FIELD_NUMBER: _ClassVar[int]
     ALL_TOPICS_FIELD_NUMBER: _ClassVar[int]
+    CREATE_MISSING_FIELD_NUMBER: _ClassVar[int]
     hello: _common_pb2.Hello
     topics: _containers.RepeatedScalarFieldContainer[str]
     all_topics: bool
-    def __init__(self, hello: _Optional[_Union[_common_pb2.Hello, _Mapping]] = ..., topics: _Optional[_Iterable[str]] = ..., all_topics: _Optional[bool] = ...) -> None: ...
+    create_missing: bool
+    def __init__(self, hello: _Optional[_Union[_common_pb2.Hello, _Mapping]] = ..., topics: _Optional[_Iterable[str]] = ..., all_topics: _Optional[bool] = ..., create_missing: _Optional[bool] = ...) -> None: ...
 
 class MetadataReply(_message.Message):
     __slots__ = ("hello", "image_index", "brokers", "topics", "controllers", "active_controller")

@@ -32,6 +32,15 @@ FETCH_BYTES_MAX: Final = 8 * MIB
 PRODUCE_IN_FLIGHT_MAX: Final = 5
 """Requests of one producer on one stream: the deduplication window per producer and partition."""
 
+FETCH_CHUNK_BYTES: Final = 2 * MIB
+"""One message of a fetch stream, unless a single batch is larger."""
+
+PRODUCE_TIMEOUT_MS_MAX: Final = 60_000
+"""The longest that acks=all may wait for the in-sync replicas."""
+
+PRODUCERS_WAITING_MAX: Final = 100_000
+"""Requests that wait for one partition's high watermark; a producer has five at most."""
+
 FETCH_WAIT_MS_MAX: Final = 30_000
 """The longest a long poll may be parked, so that a parked fetch cannot hide a dead node."""
 

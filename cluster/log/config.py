@@ -47,11 +47,11 @@ class LogConfig:
 
     def __post_init__(self) -> None:
         assert 1 <= self.segment_bytes <= SEGMENT_BYTES_MAX
-        assert 1 <= self.segment_ms
-        assert 1 <= self.index_interval_bytes
+        assert self.segment_ms >= 1
+        assert self.index_interval_bytes >= 1
         assert 1 <= self.max_message_bytes <= BATCH_BYTES_MAX
-        assert 1 <= self.flush_interval_ms
-        assert 1 <= self.flush_interval_messages
+        assert self.flush_interval_ms >= 1
+        assert self.flush_interval_messages >= 1
         assert self.retention_ms == FOREVER or self.retention_ms >= 0
         assert self.retention_bytes == FOREVER or self.retention_bytes >= 0
-        assert 1 <= self.producer_expiry_ms
+        assert self.producer_expiry_ms >= 1

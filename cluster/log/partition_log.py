@@ -1,27 +1,60 @@
-"""One partition on disk (SIGNATURES ONLY; the bodies follow within the hour)."""
+"""One partition on disk: `PartitionLog`.
+
+Batches go in at the end and come out by offset; the log gives them offsets, checks their producers
+and knows what their headers imply, but never looks at records. Always: `log_start <= log_end`;
+offsets between them have no gap; `state` is what the batches below `log_end` imply; nothing is
+acknowledged as synced that is not on stable storage.
+
+Everything blocks, briefly: the log belongs to the loop's thread. Only `sync` blocks for long, and
+may run in another thread while this one goes on appending. After a failed write or sync the log
+refuses every further write: nobody knows what the disk holds then, and a second sync that succeeds
+proves nothing. High watermarks, leadership and who waits for what are the broker's.
+"""
 
 from __future__ import annotations
 
+import errno
+from bisect import bisect_right
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from suiro.model.batch import read_header
+from suiro.model.errors import CorruptBatch, DiskFull, OffsetOutOfRange, StorageFailed
+from suiro.model.ids import Offset
+
+from cluster.log.config import Flush
+from cluster.log.drafts import LeaderDraft, draft_replica
+from cluster.log.recovery import Recovery, rebuild_state
+from cluster.log.retention import SegmentFacts, retained_from
+from cluster.log.segment import RELATIVE_MAX, Segment
+from cluster.log.state import LogState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from suiro.model.batch import BatchHeader, Buffer
-    from suiro.model.ids import LeaderEpoch, Offset, TopicId, TopicPartition
+    from suiro.model.ids import LeaderEpoch
 
-    from cluster.host.fs import Fs
-    from cluster.host.store import Store
+    from cluster.log.aborted import AbortedRange
     from cluster.log.config import LogConfig
+    from cluster.log.drafts import Draft
+    from cluster.log.epochs import EpochEnd
+    from cluster.log.home import LogHome
+    from cluster.log.recovery import Recovered
+
+FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+_BASE: Final = attrgetter("base")
 
 
 @dataclass(frozen=True, slots=True)
 class AppendInfo:
-    """Where an append went. `base_offsets` has one entry per batch that was handed in; a duplicate
-    has the offset it got the first time. The ack is due when everything below `end` is committed,
-    for duplicates too (I2). `appended` is False when all were duplicates.
+    """Where an append went.
+
+    `base_offsets` has one entry per batch that was handed in; a duplicate has the offset it got
+    the first time. The ack is due when everything below `end` is committed, for duplicates too
+    (I2). Nothing was appended when all were duplicates.
     """
 
     base_offsets: tuple[Offset, ...]
@@ -33,25 +66,34 @@ class AppendInfo:
         return self.base_offsets[0]
 
 
-@dataclass(frozen=True, slots=True)
-class LogHome:
-    """Where a log lives: `<root>/<topic>-<partition>/`, and the store of that root."""
-
-    fs: Fs
-    store: Store
-    root: Path
-    partition: TopicPartition
-    topic_id: TopicId
-
-
 class PartitionLog:
-    """Synchronous; belongs to the loop's thread, except `sync`, which may run in another one.
+    """The log of one replica. Open it with `PartitionLog.open`."""
 
-    Errors: StorageFailed (sticky after a failed write or sync), DiskFull (nothing was stored),
-    CorruptBatch (hints: segment, position), OffsetOutOfRange.
-    """
-
-    config: LogConfig  # may be replaced while running
+    def __init__(
+        self,
+        home: LogHome,
+        config: LogConfig,
+        recovered: Recovered,
+        discard: Callable[[Callable[[], None]], None],
+    ) -> None:
+        self.home = home
+        self.config = config
+        self.recovery = recovered.report
+        self.saved_high_watermark = recovered.high_watermark
+        self._checkpoint = home.checkpoint()
+        self._discard = discard
+        self._segments = recovered.segments
+        self._state = recovered.state
+        self._log_start = recovered.log_start
+        self._failure: str | None = None
+        self._unsynced_since_ms: int | None = None
+        # What `sync` shares with the loop's thread; _lock is held for moments only.
+        self._lock = Lock()
+        self._syncing = Lock()
+        self._synced_end = recovered.recovery_point
+        self._cut_at = self._synced_end
+        self._rolled = [s for s in self._segments[:-1] if s.end > self._synced_end]
+        self._names_unsynced = False
 
     @classmethod
     def open(
@@ -60,71 +102,386 @@ class PartitionLog:
         config: LogConfig,
         *,
         now_ms: int,
-        clean: bool,
         discard: Callable[[Callable[[], None]], None],
     ) -> PartitionLog:
-        """Open or create. `clean`: the root's clean-shutdown mark was there (Checkpoints.take_clean).
-        `discard(work)`: run `work` some time later, in a thread: it unlinks files.
-        Raises TopicIdMismatch if the directory is another topic's; StorageFailed if a hole or
-        damage below the recovery point shows that data is gone.
+        """Open the log, or make it; `discard(work)` runs `work`, which unlinks files, some time
+        later in a thread.
+
+        Raises TopicIdMismatch if the directory is another topic's, StorageFailed if data that was
+        on stable storage is not there any more.
         """
+        try:
+            home.move_in()
+        except OSError as error:
+            raise StorageFailed(f"{home.partition} cannot be opened: {error}") from error
+        recovery = Recovery(home.fs, home.directory, config, home.checkpoint(), now_ms)
+        return cls(home, config, recovery.run(), discard)
 
-    # -- what is there
-    @property
-    def log_start(self) -> Offset: ...
-    @property
-    def log_end(self) -> Offset: ...
-    @property
-    def synced_end(self) -> Offset: ...
-    @property
-    def last_epoch(self) -> LeaderEpoch: ...  # of the last batch; NO_LEADER_EPOCH if none is known
-    @property
-    def size_bytes(self) -> int: ...
-    def last_stable_offset(self, high_watermark: Offset) -> Offset: ...
-    def end_offset_for(self, leader_epoch: LeaderEpoch) -> tuple[LeaderEpoch, Offset] | None:
-        """Largest epoch <= asked, and its end; None if the log knows no epoch."""
+    # -- what is there ----------------------------------------------------------------------------
 
-    def epoch_of(self, offset: Offset) -> LeaderEpoch | None: ...
-    def first_batch_header_at(self, offset: Offset) -> BatchHeader | None: ...
+    @property
+    def log_start(self) -> Offset:
+        return self._log_start
+
+    @property
+    def log_end(self) -> Offset:
+        return self._segments[-1].end
+
+    @property
+    def synced_end(self) -> Offset:
+        """Everything below is on stable storage."""
+        return self._synced_end
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size for segment in self._segments)
+
+    @property
+    def state(self) -> LogState:
+        """What the content implies; read only."""
+        return self._state
+
+    @property
+    def last_epoch(self) -> LeaderEpoch:
+        """The leader epoch of the last batch, or NO_LEADER_EPOCH."""
+        return self._state.epochs.last
+
+    def end_offset_for(self, leader_epoch: LeaderEpoch) -> EpochEnd | None:
+        """The largest epoch <= the one asked for, and its end; None if the log knows none."""
+        return self._state.epochs.end_offset_for(leader_epoch, self.log_end)
+
+    def epoch_of(self, offset: Offset) -> LeaderEpoch | None:
+        return self._state.epochs.epoch_of(offset)
+
+    def last_stable_offset(self, high_watermark: Offset) -> Offset:
+        """Up to where every transaction is decided, by markers below the high watermark."""
+        self._state.producers.forget_decided(high_watermark)
+        return self._state.producers.last_stable_offset(high_watermark)
+
+    def aborted(self, start: Offset, end: Offset) -> list[AbortedRange]:
+        """The aborted transactions that have an offset in [start, end)."""
+        return self._state.aborted.overlapping(start, end)
+
+    # -- reading ----------------------------------------------------------------------------------
+
+    def read(self, offset: Offset, bytes_max: int, until: Offset) -> bytes:
+        """Whole batches from the one that contains `offset` on, none of them reaching beyond
+        `until`: up to `bytes_max`, or one batch if the first alone is larger.
+
+        Empty if there is nothing below `until`. Raises CorruptBatch, with the place, when the next
+        batch is not what was written: a damaged batch is never handed out and never skipped.
+        """
+        self._check_range(offset)
+        until = min(until, self.log_end)
+        if offset >= until:
+            return b""
+        try:
+            return self._segment_of(offset).read(offset, bytes_max, until, self._state.epochs)
+        except OSError as error:
+            raise self._unreadable(error) from error
+
+    def first_batch_header_at(self, offset: Offset) -> BatchHeader | None:
+        """The header of the batch that contains an offset; None at the end of the log."""
+        self._check_range(offset)
+        if offset == self.log_end:
+            return None
+        try:
+            return self._segment_of(offset).locate(offset).header
+        except OSError as error:
+            raise self._unreadable(error) from error
+
     def offset_for_timestamp(self, timestamp_ms: int) -> Offset | None:
-        """Start of the first batch with a record at or after; the exact record is in the payload."""
+        """Where the first batch starts that has a record at or after a point in time.
 
-    # aborted(start, end) -> Sequence[AbortedRange(producer_id, first, last)]
+        Which of its records it is, only its payload tells. None if there is no such batch.
+        """
+        try:
+            for segment in self._segments:
+                header = segment.first_since(timestamp_ms, self._log_start)
+                if header is not None:
+                    return max(Offset(header.base_offset), self._log_start)
+        except OSError as error:
+            raise self._unreadable(error) from error
+        return None
 
-    # -- writing
+    # -- appending --------------------------------------------------------------------------------
+
     def append_as_leader(
         self, batches: Buffer | Sequence[Buffer], leader_epoch: LeaderEpoch, now_ms: int
-    ) -> AppendInfo: ...
-    def append_control(
-        self, batch: Buffer, leader_epoch: LeaderEpoch, now_ms: int
-    ) -> AppendInfo: ...  # a transaction marker; its producer epoch is above that of the records
-    def append_as_follower(self, data: Buffer, now_ms: int) -> AppendInfo: ...
+    ) -> AppendInfo:
+        """Append producers' batches: all of them, or none and an error.
 
-    # -- reading
-    def read(self, offset: Offset, bytes_max: int, until: Offset) -> bytes: ...
+        Raises CorruptBatch, BatchTooLarge, InvalidRequest, FencedLeaderEpoch, DiskFull,
+        StorageFailed, and what ProducerStates.check raises.
+        """
+        self._check_writable()
+        size_max = self.config.max_message_bytes
+        draft = LeaderDraft(self._state, leader_epoch, size_max, now_ms).of_batches(batches)
+        return self._write(draft, now_ms)
 
-    # -- cutting
+    def append_control(self, batch: Buffer, leader_epoch: LeaderEpoch, now_ms: int) -> AppendInfo:
+        """Append a transaction marker; its producer epoch is above that of the records (T5)."""
+        self._check_writable()
+        size_max = self.config.max_message_bytes
+        draft = LeaderDraft(self._state, leader_epoch, size_max, now_ms).of_marker(batch)
+        return self._write(draft, now_ms)
+
+    def append_as_follower(self, data: Buffer, now_ms: int) -> AppendInfo:
+        """Append batches as the leader stored them; they have to start at `log_end`.
+
+        Into an empty log the first batch may start before: the leader's log may start inside it.
+        """
+        self._check_writable()
+        if self._log_start == self.log_end:
+            first = read_header(data)
+            if first.base_offset < self._log_start < first.end:
+                return self._begin_inside(Offset(first.base_offset), data, now_ms)
+        return self._write(draft_replica(self._state, data), now_ms)
+
+    def _begin_inside(self, base: Offset, data: Buffer, now_ms: int) -> AppendInfo:
+        """The first batch of an empty log starts before the log start, and contains it."""
+        draft = draft_replica(LogState(end=base), data)
+        self._start_over(base)
+        try:
+            return self._write(draft, now_ms)
+        except DiskFull:
+            self._start_over(self._log_start)
+            raise
+
+    def _write(self, draft: Draft, now_ms: int) -> AppendInfo:
+        if draft.headers:
+            if self._is_roll_due(draft, now_ms):
+                self.roll()
+            try:
+                self._segments[-1].append(draft.parts, draft.headers, now_ms)
+            except OSError as error:
+                raise self._refused(error) from error
+            for header, marker in zip(draft.headers, draft.markers, strict=True):
+                self._state.apply(header, marker, now_ms)
+            if self._unsynced_since_ms is None:
+                self._unsynced_since_ms = now_ms
+        return AppendInfo(tuple(draft.base_offsets), draft.end, bool(draft.headers))
+
+    def _is_roll_due(self, draft: Draft, now_ms: int) -> bool:
+        active = self._segments[-1]
+        if active.size == 0:
+            return False
+        age_ms = now_ms - (active.first_append_ms or now_ms)
+        return (
+            active.size + draft.size > self.config.segment_bytes
+            or age_ms >= self.config.segment_ms
+            or draft.end - active.base > RELATIVE_MAX
+        )
+
+    def roll(self) -> None:
+        """Go on in a new file; does nothing if the last one is empty."""
+        self._check_writable()
+        active = self._segments[-1]
+        if active.size == 0:
+            return
+        active.seal()
+        try:
+            fresh = self._create(active.end)
+        except OSError as error:
+            raise self._refused(error) from error
+        with self._lock:
+            self._rolled.append(active)
+            self._segments.append(fresh)
+            self._names_unsynced = True
+        self._checkpoint.save_snapshot(self._state)
+
+    # -- cutting ----------------------------------------------------------------------------------
+
     def truncate_to(self, offset: Offset, now_ms: int) -> Offset:
-        """Cut the end; returns the new log end (<= offset: whole batches)."""
+        """Cut the end of the log; returns the new end, lower than `offset` if that lies inside a
+        batch. What the store says of the log never claims more than is left, at any moment.
+        """
+        self._check_writable()
+        if offset >= self.log_end:
+            return self.log_end
+        header = self.first_batch_header_at(offset)
+        assert header is not None
+        end = Offset(header.base_offset)
+        if end < self._log_start:
+            self.restart_at(self._log_start)
+            return self.log_end
+        self._checkpoint.end_at(min(self._synced_end, end), end)
+        kept = max(1, bisect_right(self._segments, end - 1, key=_BASE))
+        try:
+            self._retire(kept, len(self._segments))
+            if end < self.log_end:
+                self._segments[-1].truncate(end)
+            self._state, _ = rebuild_state(self._segments, self._checkpoint, now_ms)
+        except (OSError, CorruptBatch) as error:
+            raise self._failed(error) from error
+        self._state.trim(self._log_start)
+        self._forget_synced(end)
+        return end
 
     def trim_to(self, offset: Offset) -> None:
-        """Move the log start forward, durably, then drop whole segments below it."""
+        """Move the log start forward, durably, and let whole segments below it go."""
+        self._check_writable()
+        if offset <= self._log_start:
+            return
+        self._check_range(offset)
+        self._checkpoint.start_at(offset)
+        self._log_start = offset
+        self._state.trim(offset)
+        if offset == self.log_end:
+            self.roll()
+        gone = bisect_right(self._segments, offset, key=_BASE) - 1
+        try:
+            self._retire(0, gone)
+        except OSError as error:
+            raise self._failed(error) from error
 
-    def restart_at(self, offset: Offset, now_ms: int) -> None:
-        """Drop everything; the next append goes to `offset` (a follower below the leader's start)."""
+    def restart_at(self, offset: Offset) -> None:
+        """Drop everything, also what the store knows of it; the next batch goes to `offset`."""
+        self._check_writable()
+        self._checkpoint.restart_at(offset)
+        self._log_start = offset
+        self._start_over(offset)
+
+    def _start_over(self, base: Offset) -> None:
+        """Replace all segments by an empty one."""
+        try:
+            self._retire(0, len(self._segments), successor=base)
+        except OSError as error:
+            raise self._failed(error) from error
+        self._state = LogState(end=base)
+        self._forget_synced(base)
 
     def apply_retention(self, high_watermark: Offset, now_ms: int) -> Offset:
-        """Trim what retention allows; returns the log start."""
+        """Trim what the settings allow; returns the log start."""
+        facts = [
+            SegmentFacts(segment.base, segment.end, segment.size, segment.max_timestamp_ms)
+            for segment in self._segments
+        ]
+        start = retained_from(facts, self.config, limit=high_watermark, now_ms=now_ms)
+        self.trim_to(start)
+        return self._log_start
 
-    # -- durability
+    def _retire(self, start: int, end: int, successor: Offset | None = None) -> None:
+        """Durably take the segments of these numbers out of the log, and unlink them later; an
+        empty one at offset `successor` takes their place.
+        """
+        retired = self._segments[start:end]
+        if not retired:
+            return
+        unlinks = [segment.retire() for segment in retired]
+        fresh = [] if successor is None else [self._create(successor)]
+        self.home.fs.sync_directory(self.home.directory)
+        with self._lock:
+            self._segments[start:end] = fresh
+            self._rolled = [segment for segment in self._rolled if segment not in retired]
+
+        def unlink_all() -> None:
+            with self._syncing:  # which may still hold one of the files
+                for unlink in unlinks:
+                    unlink()
+
+        self._discard(unlink_all)
+
+    def _forget_synced(self, end: Offset) -> None:
+        """What is at and above `end` from now on is not what was synced, or is being synced."""
+        with self._lock:
+            self._synced_end = min(self._synced_end, end)
+            self._cut_at = min(self._cut_at, end)
+
+    # -- durability -------------------------------------------------------------------------------
+
     def sync(self) -> Offset:
-        """Blocking. Everything below the returned offset is on stable storage."""
+        """Bring what is appended to stable storage; everything below the returned offset is there.
+
+        The one method for another thread: appends may go on meanwhile, and are not waited for.
+        """
+        with self._syncing:
+            with self._lock:
+                self._check_writable()
+                rolled, active = list(self._rolled), self._segments[-1]
+                end = self._cut_at = active.end
+                names_unsynced, self._names_unsynced = self._names_unsynced, False
+                self._unsynced_since_ms = None
+            try:
+                for segment in (*rolled, active):
+                    segment.data.sync()
+                if names_unsynced:
+                    self.home.fs.sync_directory(self.home.directory)
+            except OSError as error:
+                raise self._failed(error) from error
+            with self._lock:
+                self._synced_end = min(end, self._cut_at)
+                self._rolled = [segment for segment in self._rolled if segment not in rolled]
+                return self._synced_end
 
     def sync_due(self, now_ms: int) -> bool:
-        """The flush policy says that `sync` should run now."""
+        """Does the flush policy ask for a sync now? Files that were rolled are synced in any case:
+        it moves the recovery point, and so bounds what an unclean start has to check.
+        """
+        if self._rolled:
+            return True
+        match self.config.flush:
+            case Flush.OS:
+                return False
+            case Flush.ACK:
+                return self.log_end > self._synced_end
+            case Flush.INTERVAL:
+                since_ms = self._unsynced_since_ms
+                return since_ms is not None and (
+                    now_ms - since_ms >= self.config.flush_interval_ms
+                    or self.log_end - self._synced_end >= self.config.flush_interval_messages
+                )
 
     def checkpoint(self, high_watermark: Offset, now_ms: int) -> None:
-        """Save the hints (recovery point, high watermark) without sync; expire producers."""
+        """Save the hints that make the next start short, and forget producers long unheard of."""
+        self.saved_high_watermark = high_watermark
+        self._state.producers.expire(now_ms - self.config.producer_expiry_ms)
+        self._checkpoint.save(self._synced_end, high_watermark)
 
     def close(self) -> None:
-        """Sync, save a snapshot, close the files. After all logs: Checkpoints.mark_clean(epoch)."""
+        """Sync, save everything that makes the next start short, and close the files.
+
+        A log that has failed is only closed. When all logs of a directory are closed without an
+        error, `mark_clean` may be called.
+        """
+        try:
+            if self._failure is None:
+                self.sync()
+                self._checkpoint.save_snapshot(self._state)
+                self._checkpoint.save(self._synced_end, self.saved_high_watermark)
+        finally:
+            with self._syncing:
+                self._failure = self._failure or "the log is closed"
+                for segment in self._segments:
+                    segment.close()
+
+    # -- the parts --------------------------------------------------------------------------------
+
+    def _segment_of(self, offset: Offset) -> Segment:
+        return self._segments[max(0, bisect_right(self._segments, offset, key=_BASE) - 1)]
+
+    def _create(self, base: Offset) -> Segment:
+        interval_bytes = self.config.index_interval_bytes
+        return Segment.create(self.home.fs, self.home.directory, base, interval_bytes)
+
+    def _check_range(self, offset: Offset) -> None:
+        if not self._log_start <= offset <= self.log_end:
+            raise OffsetOutOfRange(self.home.partition, offset, self._log_start, self.log_end)
+
+    def _check_writable(self) -> None:
+        if self._failure is not None:
+            raise StorageFailed(self._failure)
+
+    def _refused(self, error: OSError) -> DiskFull | StorageFailed:
+        """A write that left the file as it was: a full disk may have room again later."""
+        if error.errno in FULL:
+            return DiskFull(f"{self.home.partition}: {error}")
+        return self._failed(error)
+
+    def _failed(self, error: Exception) -> StorageFailed:
+        """From now on nobody knows what is on the disk."""
+        self._failure = f"{self.home.partition}: {error}"
+        return StorageFailed(self._failure)
+
+    def _unreadable(self, error: OSError) -> StorageFailed:
+        return StorageFailed(f"{self.home.partition}: {error}")

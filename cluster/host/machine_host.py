@@ -123,7 +123,8 @@ class MachineHost(Generic[M]):
             if not parked.waiter.done():
                 parked.waiter.set_exception(error)
         term.parked.clear()
-        term.ended.set_result(error)
+        if not term.ended.done():  # it is, when `serve` itself was cancelled
+            term.ended.set_result(error)
 
     async def decide(self, choose: Callable[[M], Decision[R]]) -> R:
         """Let the machine choose, carry it out, and return its reply once that is committed."""

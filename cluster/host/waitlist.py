@@ -54,7 +54,7 @@ class Waitlist(Generic[Item]):
 
     def park_on(self, item: Item, keys: Iterable[Hashable], *, deadline_ms: float) -> Ticket:
         """Keep `item` until any one of `keys` is woken or its deadline passes."""
-        watched = tuple(keys)
+        watched = tuple(dict.fromkeys(keys))  # one named twice is watched once
         ticket = self._admit(item, watched, deadline_ms)
         for key in watched:
             self._by_key.setdefault(key, {})[ticket] = None
@@ -99,7 +99,7 @@ class Waitlist(Generic[Item]):
         self._deadlines.cancel(ticket)
         for key in parked.keys:
             watching = self._by_key[key]
-            watching.pop(ticket, None)  # a key may be named twice
+            del watching[ticket]
             if not watching:
                 del self._by_key[key]
         return parked.item

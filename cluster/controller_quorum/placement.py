@@ -1,0 +1,195 @@
+"""Choose the replicas of new partitions: even, rack aware, and the same for the same question.
+
+Three aims, in this order: no two replicas of a partition in one rack while another rack is free
+(and never two on one node); the partitions of a topic spread evenly over the nodes, then all
+partitions; preferred leaders spread evenly in the same two senses. With equally large racks, or
+none, each count is within one of every other.
+
+Replicas come first: every slot goes to the rack that is least loaded, and in it to the node that
+is. As racks (and nodes) are taken in the order of their load, loads never drift far apart.
+Ties are broken by a hash of the seed that differs from round to round, so that the replicas of one
+node's partitions are scattered over all others, and its load is too when it fails. Then each
+partition gets the least loaded of its replicas as leader, and chains of exchanges repair what
+this greedy choice got wrong.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import deque
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from suiro.model.ids import NodeId
+
+Load = tuple[float, float]
+"""Of the topic being placed, then of everything."""
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A node that may be given replicas, and what it has; `place` adds what it gives."""
+
+    node_id: NodeId
+    rack: str = ""
+    replicas: int = 0
+    leaders: int = 0
+    topic_replicas: int = 0
+    topic_leaders: int = 0
+
+
+def place(
+    candidates: Sequence[Candidate], partitions: int, replication_factor: int, seed: int
+) -> list[tuple[NodeId, ...]]:
+    """The replicas of each new partition of a topic, the preferred leader first."""
+    assert 1 <= replication_factor <= len(candidates)
+    racks: dict[str, _Rack] = {}
+    for candidate in sorted(candidates, key=lambda c: c.node_id):
+        racks.setdefault(candidate.rack, _Rack(candidate.rack, seed)).add(candidate)
+    chosen = [_choose(list(racks.values()), replication_factor) for _ in range(partitions)]
+    return _Leaders(candidates, chosen).ordered()
+
+
+class _Rack:
+    """The nodes of one rack, least loaded first."""
+
+    __slots__ = ("_free", "_name", "_seed", "_size", "_taken", "replicas", "topic_replicas")
+
+    def __init__(self, name: str, seed: int) -> None:
+        self._name = name
+        self._seed = seed
+        self._size = 0
+        self._free: list[tuple[Load, int, NodeId, Candidate]] = []
+        self._taken: list[Candidate] = []
+        self.replicas = 0
+        self.topic_replicas = 0
+
+    def add(self, candidate: Candidate) -> None:
+        self._size += 1
+        self._free.append(self._entry(candidate))
+        self.replicas += candidate.replicas
+        self.topic_replicas += candidate.topic_replicas
+        heapify(self._free)
+
+    def order(self) -> tuple[float, ...]:
+        """Where this rack stands when the next replica of a partition is to be placed."""
+        spent = not self._free
+        tie = _tie(self._seed, self._name, self.replicas)
+        per_node = (self.topic_replicas / self._size, self.replicas / self._size)
+        return (spent, len(self._taken), *per_node, tie)
+
+    def take(self) -> NodeId:
+        """Give one replica of the present partition to the least loaded node that has none yet."""
+        candidate = heappop(self._free)[3]
+        candidate.replicas += 1
+        candidate.topic_replicas += 1
+        self.replicas += 1
+        self.topic_replicas += 1
+        self._taken.append(candidate)
+        return candidate.node_id
+
+    def next_partition(self) -> None:
+        for candidate in self._taken:
+            heappush(self._free, self._entry(candidate))
+        self._taken.clear()
+
+    def _entry(self, candidate: Candidate) -> tuple[Load, int, NodeId, Candidate]:
+        load = (candidate.topic_replicas, candidate.replicas)
+        tie = _tie(self._seed, str(candidate.node_id), candidate.replicas)
+        return load, tie, candidate.node_id, candidate
+
+
+def _choose(racks: list[_Rack], replication_factor: int) -> tuple[NodeId, ...]:
+    nodes = tuple(min(racks, key=_Rack.order).take() for _ in range(replication_factor))
+    for rack in racks:
+        rack.next_partition()
+    return nodes
+
+
+def _tie(seed: int, name: str, round_number: int) -> int:
+    return zlib.crc32(f"{seed}/{name}/{round_number}".encode())
+
+
+class _Leaders:
+    """A leader for each partition among its replicas, as even as the replicas allow."""
+
+    def __init__(self, candidates: Iterable[Candidate], chosen: list[tuple[NodeId, ...]]) -> None:
+        self._by_id = {c.node_id: c for c in sorted(candidates, key=lambda c: c.node_id)}
+        self._chosen = chosen
+        self._leader: list[NodeId] = []
+        # For nodes a and b: the partitions that a leads and b could.
+        self._could: dict[NodeId, dict[NodeId, set[int]]] = {n: {} for n in self._by_id}
+        for partition, nodes in enumerate(chosen):
+            leader = min(nodes, key=self._load)  # the first of equals: the order is a scattered one
+            self._leader.append(leader)
+            self._count(leader, 1)
+            self._link(partition, leader)
+
+    def ordered(self) -> list[tuple[NodeId, ...]]:
+        self._even_out()
+        return [
+            (leader, *(node for node in nodes if node != leader))
+            for leader, nodes in zip(self._leader, self._chosen, strict=True)
+        ]
+
+    def _load(self, node: NodeId) -> Load:
+        return self._by_id[node].topic_leaders, self._by_id[node].leaders
+
+    def _even_out(self) -> None:
+        """Each chain makes the loads more even, so this ends; it is a few chains in practice."""
+        while any(
+            self._relieve(node) for node in sorted(self._by_id, key=self._load, reverse=True)
+        ):
+            pass
+
+    def _relieve(self, start: NodeId) -> bool:
+        """Find the shortest chain of partitions that hands one lead from `start` to a node with
+        less, each link of it within the replicas of its partition, and carry it out.
+        """
+        came_from: dict[NodeId, NodeId] = {start: start}
+        queue = deque([start])
+        while queue:
+            node = queue.popleft()
+            if self._is_relief(start, node):
+                self._hand_down(came_from, node)
+                return True
+            for other in sorted(self._could[node]):
+                if self._could[node][other] and other not in came_from:
+                    came_from[other] = node
+                    queue.append(other)
+        return False
+
+    def _is_relief(self, start: NodeId, node: NodeId) -> bool:
+        (topic, everything), (their_topic, their_everything) = self._load(start), self._load(node)
+        if topic - their_topic != 1:
+            return topic - their_topic > 1
+        return everything - their_everything > 1
+
+    def _hand_down(self, came_from: dict[NodeId, NodeId], last: NodeId) -> None:
+        while came_from[last] != last:
+            node = came_from[last]
+            partition = min(self._could[node][last])
+            self._unlink(partition, node)
+            self._leader[partition] = last
+            self._link(partition, last)
+            self._count(node, -1)
+            self._count(last, 1)
+            last = node
+
+    def _count(self, node: NodeId, more: int) -> None:
+        self._by_id[node].topic_leaders += more
+        self._by_id[node].leaders += more
+
+    def _link(self, partition: int, leader: NodeId) -> None:
+        for node in self._chosen[partition]:
+            if node != leader:
+                self._could[leader].setdefault(node, set()).add(partition)
+
+    def _unlink(self, partition: int, leader: NodeId) -> None:
+        for node in self._chosen[partition]:
+            if node != leader:
+                self._could[leader][node].discard(partition)

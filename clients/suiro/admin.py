@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from suiro import aio
 from suiro.loop_thread import LoopThread
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from suiro._proto import admin_pb2
     from suiro.connection import TopicInfo
     from suiro.transport.api import Method
+
+Q = TypeVar("Q")
+R = TypeVar("R")
 
 
 class Admin:
@@ -71,7 +74,7 @@ class Admin:
         """The nodes of the cluster."""
         return self._loop.run(self._admin.describe_cluster())
 
-    def ask(self, method: Method[Any, Any], request: Any) -> Any:
+    def ask(self, method: Method[Q, R], request: Q) -> R:
         """One call of the Admin service, at whichever broker answers."""
         return self._loop.run(self._admin.ask(method, request))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from suiro._proto import admin_pb2 as pb
 from suiro.connection import Connection
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from suiro.connection import TopicInfo
     from suiro.transport.api import Method
+
+Q = TypeVar("Q")
+R = TypeVar("R")
 
 
 class Admin:
@@ -90,6 +93,6 @@ class Admin:
         """The nodes of the cluster."""
         return await self.ask(AdminMethods.DESCRIBE_CLUSTER, pb.DescribeClusterRequest())
 
-    async def ask(self, method: Method[Any, Any], request: Any) -> Any:
+    async def ask(self, method: Method[Q, R], request: Q) -> R:
         """One call of the Admin service, at whichever broker answers."""
         return await self.connection.any_broker(method, request, timeout_s=self.timeout_s)

@@ -28,6 +28,9 @@ class Bound(StrEnum):
     LATEST = "latest"
 
 
+_BOUNDS = {Bound.EARLIEST: pb.OffsetQuery.EARLIEST, Bound.LATEST: pb.OffsetQuery.LATEST}
+
+
 async def find_offset(
     connection: Connection,
     partition: TopicPartition,
@@ -42,7 +45,7 @@ async def find_offset(
     """
     query = pb.OffsetQuery(topic=partition.topic, partition=partition.partition)
     if isinstance(bound, Bound):
-        query.bound = pb.OffsetQuery.Bound.Value(bound.name)
+        query.bound = _BOUNDS[bound]
     else:
         query.timestamp_ms = bound
     backoff = Backoff(connection.rng)

@@ -1,0 +1,131 @@
+"""The disks of a broker: each a directory with its own store, its logs, its clean-shutdown mark."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from suiro.model.ids import Offset
+
+from cluster.log.checkpoints import Checkpoint, mark_clean, take_clean
+from cluster.log.partition_log import LogHome, PartitionLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from suiro.model.ids import BrokerEpoch, TopicId, TopicPartition
+    from suiro.model.records import PartitionId
+
+    from cluster.host.env import Env
+    from cluster.host.store import Store
+    from cluster.log.config import LogConfig
+
+log = logging.getLogger("suiro.broker")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedLog:
+    """A log, and the high watermark that was saved with it."""
+
+    log: PartitionLog
+    high_watermark: Offset
+
+
+@dataclass(slots=True)
+class _Directory:
+    path: Path
+    store: Store
+    clean_epoch: BrokerEpoch | None
+    logs: int = 0
+
+
+class LogDirectories:
+    """Opens logs where they are, and new ones where there are fewest."""
+
+    def __init__(self, env: Env, paths: Sequence[Path]) -> None:
+        self._env = env
+        self._paths = paths
+        self._directories: list[_Directory] = []
+        self._discarding: set[asyncio.Task[None]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def start(self) -> None:
+        """Open the stores; take the clean-shutdown marks, so that a crash from here on shows."""
+        self._loop = asyncio.get_running_loop()
+        for path in self._paths:
+            self._env.fs.make_directory(path)
+            store = await self._env.offload.run(partial(self._env.open_store, path / "state"))
+            self._directories.append(_Directory(path, store, take_clean(store)))
+
+    @property
+    def clean_epoch(self) -> BrokerEpoch | None:
+        """The broker epoch whose shutdown was clean in every directory; None if it was not."""
+        epochs = {directory.clean_epoch for directory in self._directories}
+        return epochs.pop() if len(epochs) == 1 else None
+
+    async def open(self, where: TopicPartition, topic_id: TopicId, config: LogConfig) -> OpenedLog:
+        """Recover or create a partition's log, in a thread."""
+        directory = self._home_of(where)
+        home = LogHome(self._env.fs, directory.store, directory.path, where, topic_id)
+        opened = await self._env.offload.run(
+            partial(
+                PartitionLog.open,
+                home,
+                config,
+                now_ms=self._env.clock.now_ms(),
+                clean=directory.clean_epoch is not None,
+                discard=self._discard,
+            )
+        )
+        directory.logs += 1
+        saved = Checkpoint(directory.store, topic_id, where.partition).load()
+        high_watermark = min(max(saved.high_watermark or 0, opened.log_start), opened.log_end)
+        return OpenedLog(opened, Offset(high_watermark))
+
+    async def delete(
+        self, closed: PartitionLog, where: TopicPartition, partition_id: PartitionId
+    ) -> None:
+        """Forget a log and remove its files."""
+        directory = self._home_of(where)
+        directory.logs -= 1
+
+        def remove() -> None:
+            closed.close()
+            Checkpoint(directory.store, partition_id.topic_id, where.partition).forget()
+            self._env.fs.remove_tree(directory.path / str(where))
+
+        await self._env.offload.run(remove)
+        log.info("%s: replica deleted", where)
+
+    async def close(self, broker_epoch: BrokerEpoch | None) -> None:
+        """Close the stores; with an epoch, mark the shutdown as clean."""
+        if self._discarding:
+            await asyncio.wait(self._discarding)
+        for directory in self._directories:
+            if broker_epoch is not None:
+                mark_clean(directory.store, broker_epoch)
+            directory.store.close()
+
+    def _home_of(self, where: TopicPartition) -> _Directory:
+        for directory in self._directories:
+            if self._env.fs.exists(directory.path / str(where)):
+                return directory
+        return min(self._directories, key=lambda directory: directory.logs)
+
+    def _discard(self, work: Callable[[], None]) -> None:
+        """Unlink files some time later, in a thread: it would stop the loop for milliseconds.
+
+        Called from the loop or, while a log is being opened, from a thread.
+        """
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self._start_discarding, work)
+
+    def _start_discarding(self, work: Callable[[], None]) -> None:
+        assert self._loop is not None
+        task = self._loop.create_task(self._env.offload.run(work), name="discard files")
+        self._discarding.add(task)
+        task.add_done_callback(self._discarding.discard)

@@ -1,0 +1,169 @@
+"""All the partitions on this broker: opened, led and dropped as the metadata says.
+
+A log is opened when the metadata first names this broker as its replica, in a thread, as recovery
+may take long. Nothing is ever deleted because metadata is absent: only a TopicDeleted record, or a
+record that takes the replica away from this broker, lets data go (M10).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from suiro._proto.common_pb2 import HelloReply
+from suiro.model.configs import topic_config
+from suiro.model.error_base import SuiroError
+from suiro.model.errors import NotLeader, TopicIdMismatch, UnknownTopicOrPartition
+from suiro.model.ids import TopicPartition
+from suiro.model.records import ConfigResource
+from suiro.version import PROTOCOL_MAX
+
+from cluster.broker.partition import Partition
+from cluster.broker.syncer import Syncer
+from cluster.log.config import Flush, LogConfig
+
+if TYPE_CHECKING:
+    from suiro.model.configs import TopicConfig
+    from suiro.model.ids import NodeId
+    from suiro.model.image import ClusterImage, Delta
+    from suiro.model.records import PartitionId, PartitionState
+
+    from cluster.broker.log_directories import LogDirectories
+    from cluster.host.env import Env
+
+log = logging.getLogger("suiro.broker")
+
+
+class Replicas:
+    """Every partition of this broker, by name."""
+
+    def __init__(
+        self, node: NodeId, cluster_id: str, env: Env, directories: LogDirectories
+    ) -> None:
+        self.node = node
+        self.cluster_id = cluster_id
+        self.syncer = Syncer(env.offload, env.clock)
+        self._env = env
+        self._directories = directories
+        self._partitions: dict[TopicPartition, Partition] = {}
+        self._by_id: dict[PartitionId, TopicPartition] = {}
+        self._image: ClusterImage | None = None
+
+    # -- for the handlers -------------------------------------------------------------------------
+
+    def find(self, partition: TopicPartition) -> Partition | None:
+        return self._partitions.get(partition)
+
+    def get(self, partition: TopicPartition) -> Partition:
+        """A partition of this broker; else an error that says where it is, if anywhere."""
+        found = self._partitions.get(partition)
+        if found is not None:
+            return found
+        topic = self._image.topic(partition.topic) if self._image is not None else None
+        if topic is None or not 0 <= partition.partition < len(topic.partitions):
+            raise UnknownTopicOrPartition(f"{partition} does not exist")
+        raise NotLeader(partition, topic.partitions[partition.partition].leader)
+
+    def check_topic_id(self, partition: Partition, topic_id: bytes) -> None:
+        """Refuse a caller who means a topic that was deleted and made again."""
+        state = partition.state
+        if topic_id and state is not None and state.topic_id != topic_id:
+            raise TopicIdMismatch(f"{partition.partition.topic} was deleted and created again")
+
+    def now_ms(self) -> int:
+        return self._env.clock.now_ms()
+
+    def hello_reply(self) -> HelloReply:
+        return HelloReply(protocol=PROTOCOL_MAX, cluster_id=self.cluster_id, node_id=self.node)
+
+    def all(self) -> list[Partition]:
+        return list(self._partitions.values())
+
+    # -- following the metadata -------------------------------------------------------------------
+
+    async def on_delta(self, image: ClusterImage, delta: Delta) -> None:
+        """Carry out what changed for this broker."""
+        self._image = image
+        for topic_id in sorted(delta.topics):
+            if topic_id in image.deleted_topics:
+                await self._drop_topic(topic_id)
+        for partition_id in sorted(delta.partitions):
+            state = image.partition(*partition_id)
+            if state is not None:
+                await self._on_state(image, state)
+        for resource, name in sorted(delta.configs):
+            if resource in {ConfigResource.TOPIC, ConfigResource.CLUSTER}:
+                self._reconfigure(image, name if resource is ConfigResource.TOPIC else None)
+
+    async def _on_state(self, image: ClusterImage, state: PartitionState) -> None:
+        where = TopicPartition(image.topics[state.topic_id].name, state.partition)
+        if self.node not in state.replicas:
+            await self._drop(where, state.id)
+            return
+        partition = self._partitions.get(where)
+        if partition is None:
+            try:
+                partition = await self._open(image, where, state)
+            except SuiroError as error:
+                log.error("%s cannot be opened: %s", where, error)
+                return
+        partition.on_state(state)
+
+    async def _open(
+        self, image: ClusterImage, where: TopicPartition, state: PartitionState
+    ) -> Partition:
+        config = _topic_config(image, where.topic)
+        opened = await self._directories.open(where, state.topic_id, log_config(config))
+        partition = Partition(where, self.node, opened.log, opened.high_watermark)
+        partition.min_isr = config.min_insync_replicas
+        self._partitions[where] = partition
+        self._by_id[state.id] = where
+        return partition
+
+    async def _drop_topic(self, topic_id: bytes) -> None:
+        for partition_id in [p for p in self._by_id if p.topic_id == topic_id]:
+            await self._drop(self._by_id[partition_id], partition_id)
+
+    async def _drop(self, where: TopicPartition, partition_id: PartitionId) -> None:
+        if self._by_id.pop(partition_id, None) is None:
+            return
+        partition = self._partitions.pop(where)
+        self.syncer.forget(partition)
+        partition.close()
+        await self._directories.delete(partition.log, where, partition_id)
+
+    def _reconfigure(self, image: ClusterImage, topic: str | None) -> None:
+        for where, partition in self._partitions.items():
+            if topic is None or where.topic == topic:
+                config = _topic_config(image, where.topic)
+                partition.log.config = log_config(config)
+                partition.min_isr = config.min_insync_replicas
+
+    async def close(self) -> None:
+        """Sync and close every log; afterwards the shutdown may be marked as clean."""
+        for partition in self._partitions.values():
+            partition.close()
+            self.syncer.forget(partition)
+            partition.log.checkpoint(partition.high_watermark, self.now_ms())
+            await self._env.offload.run(partition.log.close)
+        self._partitions.clear()
+
+
+def log_config(config: TopicConfig) -> LogConfig:
+    """What of a topic's settings concerns its log."""
+    return LogConfig(
+        segment_bytes=config.segment_bytes,
+        segment_ms=config.segment_ms,
+        index_interval_bytes=config.index_interval_bytes,
+        max_message_bytes=config.max_message_bytes,
+        flush=Flush(config.flush_policy.value),
+        flush_interval_ms=config.flush_ms,
+        flush_interval_messages=config.flush_messages,
+        retention_ms=config.retention_ms,
+        retention_bytes=config.retention_bytes,
+    )
+
+
+def _topic_config(image: ClusterImage, topic: str) -> TopicConfig:
+    own = image.configs(ConfigResource.TOPIC, topic)
+    return topic_config(own, image.configs(ConfigResource.CLUSTER))

@@ -1,0 +1,139 @@
+"""A node's registration with the quorum, and the session that keeps it alive.
+
+The session is a lease: every heartbeat that is answered extends it by the session timeout, counted
+from when the heartbeat was sent. A node whose lease has run out may have been replaced, so it must
+not act as a leader until the quorum has answered again; and the quorum gives its work to others
+only after at least that long. So no two nodes act for the same partition.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from suiro._proto import controller_pb2 as pb
+from suiro.model.error_base import SuiroError
+from suiro.model.errors import BrokerFenced, NotController, StaleBrokerEpoch, Unavailable
+from suiro.model.ids import BrokerEpoch
+from suiro.retry import Backoff
+from suiro.transport.methods import ControllerMethods
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from suiro.transport.api import Stream
+
+    from cluster.host.env import Env
+    from cluster.host.quorum_client import QuorumClient
+
+    SessionStream = Stream[pb.NodeHeartbeat, pb.NodeNotice]
+
+log = logging.getLogger("suiro.node")
+
+REGISTER_TIMEOUT_S: Final = 60.0
+HEARTBEATS_PER_TIMEOUT: Final = 6
+
+
+class NodeSession:
+    """`register` first, then `run` as a task of the node."""
+
+    def __init__(
+        self,
+        env: Env,
+        quorum: QuorumClient,
+        registration: pb.RegisterNodeRequest,
+        *,
+        session_timeout_ms: int,
+        image_index: Callable[[], int],
+    ) -> None:
+        self.broker_epoch = BrokerEpoch(-1)
+        self.ready = False
+        self.want_shutdown = False
+        self.may_shut_down = asyncio.Event()
+        self.fenced = True
+        self._env = env
+        self._quorum = quorum
+        self._registration = registration
+        self._timeout_ms = session_timeout_ms
+        self._image_index = image_index
+        self._lease_until_ms = 0.0
+        self._hurry = asyncio.Event()
+
+    async def register(self) -> int:
+        """Announce this incarnation; the index that the image must reach before it serves."""
+        reply = await self._quorum.call(
+            ControllerMethods.REGISTER_NODE, self._registration, timeout_s=REGISTER_TIMEOUT_S
+        )
+        self.broker_epoch = BrokerEpoch(reply.broker_epoch)
+        return int(reply.registered_at_index)
+
+    def check_lease(self) -> None:
+        """Raise BrokerFenced unless this node may act as a leader right now."""
+        if self.fenced or self._env.clock.monotonic_ms() >= self._lease_until_ms:
+            raise BrokerFenced("this broker's session with the quorum has lapsed")
+
+    def announce(self, *, ready: bool | None = None, want_shutdown: bool | None = None) -> None:
+        """Say it with the next heartbeat, which leaves at once."""
+        self.ready = self.ready if ready is None else ready
+        self.want_shutdown = self.want_shutdown if want_shutdown is None else want_shutdown
+        self._hurry.set()
+
+    async def run(self) -> None:
+        backoff = Backoff(self._env.rng)
+        while True:
+            try:
+                await self._hold(backoff)
+            except* StaleBrokerEpoch:
+                # The quorum has forgotten this incarnation or replaced it. Nothing that this
+                # process believes can be trusted: end, and let its supervisor start it anew.
+                raise
+            except* NotController:
+                self._quorum.try_next()
+            except* SuiroError as errors:
+                log.debug("the session with the quorum broke: %s", errors.exceptions[0])
+                self._quorum.try_next()
+            await asyncio.sleep(backoff.next_s())
+
+    async def _hold(self, backoff: Backoff) -> None:
+        stream = await self._quorum.open(ControllerMethods.NODE_SESSION)
+        sent_ms: deque[float] = deque()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._send(stream, sent_ms), name="heartbeats")
+                while (notice := await stream.receive()) is not None:
+                    backoff.reset()
+                    self._heard(notice, sent_ms.popleft())
+                raise Unavailable("the controller ended the session")
+        finally:
+            stream.cancel()
+
+    async def _send(self, stream: SessionStream, sent_ms: deque[float]) -> None:
+        while True:
+            self._hurry.clear()
+            sent_ms.append(self._env.clock.monotonic_ms())
+            await stream.send(
+                pb.NodeHeartbeat(
+                    node_id=self._registration.address.node_id,
+                    broker_epoch=self.broker_epoch,
+                    image_index=self._image_index(),
+                    want_shutdown=self.want_shutdown,
+                    ready=self.ready,
+                )
+            )
+            try:
+                async with asyncio.timeout(self._timeout_ms / HEARTBEATS_PER_TIMEOUT / 1000):
+                    await self._hurry.wait()
+            except TimeoutError:
+                continue  # time for the next heartbeat
+
+    def _heard(self, notice: pb.NodeNotice, sent_at_ms: float) -> None:
+        if notice.session_timeout_ms:
+            self._timeout_ms = notice.session_timeout_ms
+        self._lease_until_ms = sent_at_ms + self._timeout_ms
+        if notice.fenced and not self.fenced:
+            log.warning("fenced by the quorum: this node stops serving until it is back in touch")
+        self.fenced = notice.fenced
+        if notice.may_shut_down:
+            self.may_shut_down.set()

@@ -1,0 +1,107 @@
+"""A node as a process: the real world behind `Env`, signals, logging, the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import random
+import signal
+import sys
+from typing import TYPE_CHECKING, Final
+
+from suiro.transport.grpc_transport import GrpcTransport
+
+from cluster.host.clock import SystemClock
+from cluster.host.env import Env
+from cluster.host.fs import OsFs
+from cluster.host.metrics import Metrics
+from cluster.host.offload import Threads
+from cluster.host.store import RocksStore
+from cluster.node import Node
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cluster.config import NodeConfig
+
+THREADS: Final = 4
+
+
+def run_node(config: NodeConfig, on_ready: Callable[[], None] | None = None) -> None:
+    """Run a node until SIGTERM or SIGINT, then stop it in order."""
+    if not __debug__:
+        sys.exit("suiro: assertions are part of how a node protects data; do not run it with -O")
+    set_up_logging(config.log_format)
+    try:
+        import uvloop
+
+        loop_factory = uvloop.new_event_loop
+    except ImportError:  # not on this platform
+        loop_factory = asyncio.new_event_loop
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(serve(config, on_ready))
+
+
+async def serve(config: NodeConfig, on_ready: Callable[[], None] | None = None) -> None:
+    """Run one node in this loop; the first signal stops it, a second one kills it."""
+    threads = Threads("suiro-io", THREADS)
+    node = Node(config, real_env(threads))
+    running = asyncio.create_task(node.run(), name="node")
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, _stop, loop, running)
+    ready = asyncio.create_task(node.ready.wait(), name="ready")
+    try:
+        await asyncio.wait([running, ready], return_when=asyncio.FIRST_COMPLETED)
+        if ready.done() and on_ready is not None:
+            on_ready()
+        with contextlib.suppress(asyncio.CancelledError):
+            await running
+    finally:
+        ready.cancel()
+        threads.close()
+    logging.getLogger("suiro.node").info("node %d has stopped", config.node_id)
+
+
+def real_env(threads: Threads) -> Env:
+    """The clock, the disk, the network and the dice of this machine."""
+    return Env(
+        clock=SystemClock(),
+        offload=threads,
+        fs=OsFs(),
+        open_store=RocksStore,
+        transport=GrpcTransport(),
+        rng=random.SystemRandom(),
+        metrics=Metrics(),
+    )
+
+
+def _stop(loop: asyncio.AbstractEventLoop, running: asyncio.Task[None]) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.remove_signal_handler(number)
+    running.cancel()
+
+
+class _JsonFormatter(logging.Formatter):
+    """One JSON object per line, for machines."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "at": self.formatTime(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def set_up_logging(style: str) -> None:
+    """Log to standard error, for a person or for a machine."""
+    handler = logging.StreamHandler()
+    human = logging.Formatter("%(asctime)s %(levelname).1s %(name)s: %(message)s")
+    handler.setFormatter(_JsonFormatter() if style == "json" else human)
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)

@@ -1,0 +1,168 @@
+"""One node: builds the roles it was asked for, starts them in order, stops them in reverse.
+
+The order of a start: identity, server, controller, disks, registration, metadata, ready. The order
+of a stop: leaders moved away, server, logs closed and marked clean, session dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from suiro._proto import controller_pb2 as pb
+from suiro._proto.common_pb2 import Hello, NodeAddress
+from suiro.version import PROTOCOL_MAX, PROTOCOL_MIN, SOFTWARE
+
+from cluster.broker.broker import Broker
+from cluster.controller_quorum.controller import Controller
+from cluster.host.metadata_feed import MetadataFeed
+from cluster.host.node_session import NodeSession
+from cluster.host.quorum_client import QuorumClient
+from cluster.host.server import Server
+from cluster.storage import load_identity
+
+if TYPE_CHECKING:
+    from suiro.model.ids import BrokerEpoch
+    from suiro.model.image import ClusterImage, Delta
+    from suiro.transport.api import Service
+
+    from cluster.config import NodeConfig
+    from cluster.host.env import Env
+
+log = logging.getLogger("suiro.node")
+
+INCARNATION_BYTES: Final = 16
+SHUTDOWN_GRACE_S: Final = 5.0
+
+
+class Node:
+    """`await node.run()` serves until it is cancelled, then stops in order."""
+
+    def __init__(self, config: NodeConfig, env: Env) -> None:
+        self.config = config
+        self.ready = asyncio.Event()
+        self._env = env
+        self._identity = load_identity(env.fs, config.data_dir, config.node_id)
+        self._controller = (
+            Controller(config, self._identity, env) if "controller" in config.roles else None
+        )
+        self._broker = (
+            Broker(config, self._identity.cluster_id, env) if "broker" in config.roles else None
+        )
+        self._quorum = QuorumClient(env, config.controllers or (config.advertised,))
+        self._feed = MetadataFeed(env, self._quorum, self._hello(), self._on_delta)
+        self._server = Server(self._services())
+
+    async def run(self) -> None:
+        config = self.config
+        port = await self._server.start(config.listen)
+        log.info("node %d listens on %s", config.node_id, replace(config.listen, port=port))
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                if self._controller is not None:
+                    tasks.create_task(self._controller.run(), name="controller")
+                if self._broker is None:
+                    await self._serve()
+                else:
+                    await self._run_member(tasks, self._broker, port)
+        finally:
+            await self._server.stop(0)
+            await self._env.transport.close()
+
+    async def _serve(self) -> None:
+        """Ready, until cancelled."""
+        await self._server.set_serving(True)
+        self.ready.set()
+        await asyncio.Event().wait()
+
+    async def _run_member(self, tasks: asyncio.TaskGroup, broker: Broker, port: int) -> None:
+        """Everything but a controller lives under the quorum's eyes."""
+        former_epoch = await broker.open()
+        session = NodeSession(
+            self._env,
+            self._quorum,
+            self._registration(former_epoch, port),
+            session_timeout_ms=self.config.session_timeout_ms,
+            image_index=lambda: self._feed.index,
+        )
+        stopped_cleanly = False
+        try:
+            index = await session.register()
+            log.info("registered with broker epoch %d", session.broker_epoch)
+            feeding = tasks.create_task(self._feed.run(), name="metadata feed")
+            await self._feed.reached(index)
+            session.announce(ready=True)
+            holding = tasks.create_task(session.run(), name="session")
+            working = tasks.create_task(broker.run(), name="broker")
+            await self._unfenced()
+            log.info("node %d is ready", self.config.node_id)
+            try:
+                await self._serve()
+            except asyncio.CancelledError:
+                await self._leave(session)
+                stopped_cleanly = True
+                raise
+            finally:
+                for task in (feeding, holding, working):
+                    task.cancel()
+        finally:
+            await self._server.set_serving(False)
+            await self._server.stop(SHUTDOWN_GRACE_S if stopped_cleanly else 0)
+            await broker.close(session.broker_epoch if stopped_cleanly else None)
+
+    async def _leave(self, session: NodeSession) -> None:
+        """Ask for our leaders to be moved; go when that is done, or when nobody answers."""
+        log.info("stopping: moving leaders away")
+        session.announce(want_shutdown=True)
+        try:
+            async with asyncio.timeout(SHUTDOWN_GRACE_S):
+                await session.may_shut_down.wait()
+        except TimeoutError:
+            log.warning("the quorum did not answer in time; stopping anyway")
+
+    async def _unfenced(self) -> None:
+        node_id = self.config.node_id
+        while (node := self._feed.image.nodes.get(node_id)) is None or node.fenced:
+            await self._feed.changed()
+
+    async def _on_delta(self, image: ClusterImage, delta: Delta) -> None:
+        if self._broker is not None:
+            await self._broker.on_delta(image, delta)
+
+    def _services(self) -> list[Service]:
+        services: list[Service] = []
+        if self._controller is not None:
+            services += self._controller.services()
+        if self._broker is not None:
+            services += self._broker.services(
+                self._feed, self._quorum, with_admin=self._controller is None
+            )
+        return services
+
+    def _hello(self) -> Hello:
+        return Hello(
+            protocol_min=PROTOCOL_MIN,
+            protocol_max=PROTOCOL_MAX,
+            software=SOFTWARE,
+            cluster_id=self._identity.cluster_id,
+            node_id=self.config.node_id,
+        )
+
+    def _registration(self, former: BrokerEpoch | None, port: int) -> pb.RegisterNodeRequest:
+        config = self.config
+        advertised = config.advertised
+        return pb.RegisterNodeRequest(
+            hello=self._hello(),
+            incarnation=self._env.rng.randbytes(INCARNATION_BYTES),
+            roles=[role for role in config.roles if role != "controller"],
+            address=NodeAddress(
+                node_id=config.node_id,
+                host=advertised.host,
+                port=advertised.port or port,
+                rack=config.rack,
+            ),
+            clean_shutdown=former is not None,
+            former_broker_epoch=-1 if former is None else former,
+        )

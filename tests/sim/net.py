@@ -270,10 +270,10 @@ class Rpc:
         self.network.trace.add("up", self.number)
         if self._server_done:
             return
-        if self._task is None:
-            self._accept(item)
-        elif item is DROPPED:
+        if item is DROPPED:
             self._end_server()
+        elif self._task is None:
+            self._accept(item)
         elif self._server is not None:
             self._server.on_item(item)
 
@@ -371,9 +371,10 @@ class Rpc:
         self.fail_client(Unavailable("the stream was cancelled"))
 
     def _on_loss(self) -> None:
-        """A unary call may stay silent until its deadline; everything else breaks."""
+        """A call that waits for its reply may stay silent until its deadline; all else breaks."""
         self.network.trace.add("lost", self.number)
-        if self.method.kind is not Kind.UNARY or self.network.rng.random() < 0.5:
+        is_waiting = self.method.kind is Kind.UNARY and not self._client_done
+        if not is_waiting or self.network.rng.random() < 0.5:
             self.break_off("reset")
         elif self._task is None:
             self._server_done = True
@@ -404,12 +405,12 @@ class SimTransport:
         self, address: Address, method: Method[Q, R], request: Q, *, timeout_s: float
     ) -> R:
         rpc = self._begin(address, method)
-        rpc.client.push(request)
         deadline = self._network.loop.call_later(timeout_s, rpc.expire)
         try:
+            rpc.client.push(request)
             reply: R | None = await rpc.client.receive()
-        except asyncio.CancelledError:
-            rpc.client.cancel()
+        except BaseException:
+            rpc.client.cancel()  # nothing, if it is over already
             raise
         finally:
             deadline.cancel()

@@ -118,7 +118,7 @@ class Wire:
     after which nothing arrives any more.
     """
 
-    __slots__ = ("_arrive", "_closed", "_held", "_link", "_loop", "_lost", "_queue")
+    __slots__ = ("_arrive", "_closed", "_due_s", "_held", "_link", "_loop", "_lost", "_queue")
 
     def __init__(self, link: Link, arrive: Callable[[Any], None], lost: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -126,6 +126,7 @@ class Wire:
         self._arrive = arrive
         self._lost = lost
         self._queue: deque[Any] = deque()
+        self._due_s = 0.0
         self._held = 0
         self._closed = False
 
@@ -150,8 +151,12 @@ class Wire:
         self._queue.clear()
 
     def _schedule(self) -> None:
-        """An arrival is not tied to an item: whichever is due, the oldest item comes out."""
-        self._loop.call_later(self._link.delay_s(), self._on_due)
+        """A late item holds back those behind it, and they arrive together, as with TCP.
+
+        Arrivals are counted, not tied to an item, so equal times cannot change the order.
+        """
+        self._due_s = max(self._due_s, self._loop.time() + self._link.delay_s())
+        self._loop.call_at(self._due_s, self._on_due)
 
     def _on_due(self) -> None:
         if self._closed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from random import Random
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from suiro.model.errors import InternalError, NotController, TimedOut, TopicExis
 from suiro.model.ids import Address
 from suiro.transport.api import Kind, Method
 
+from tests.sim.loop import run
 from tests.sim.net import NetworkSettings
-from tests.sim.wire import Conditions
+from tests.sim.wire import Conditions, Link, Wire
 from tests.unit.sim.stage import CALL, CHAT, FAST, HERE, LIST, TEXT, Stage, story
 
 UNKNOWN = Method("/test/Unknown", Kind.UNARY, TEXT, TEXT)
@@ -135,6 +137,28 @@ async def test_a_stream_is_in_order_and_ends_cleanly(stage: Stage) -> None:
         while (message := await stream.receive()) is not None:
             received.append(message.lower())
     assert received == messages
+
+
+def test_a_late_message_holds_back_those_behind_it() -> None:
+    class Scripted(Random):
+        """The first message takes the longest delay, the others the shortest."""
+
+        draws = iter([1.0, 0.0, 0.0])
+
+        def random(self) -> float:
+            return next(self.draws)
+
+    async def main(_rng: Random) -> list[tuple[float, str]]:
+        loop = asyncio.get_running_loop()
+        began_s, arrived = loop.time(), list[tuple[float, str]]()
+        link = Link(Scripted(), Conditions(delay_s_min=0, delay_s_max=1))
+        wire = Wire(link, lambda item: arrived.append((loop.time() - began_s, item)), pytest.fail)
+        for item in "abc":
+            wire.put(item)
+        await asyncio.sleep(2)
+        return arrived
+
+    assert run(main, seed=1) == [(1.0, "a"), (1.0, "b"), (1.0, "c")]
 
 
 @story()

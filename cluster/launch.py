@@ -11,6 +11,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Final
 
+from suiro.loop_thread import new_loop
 from suiro.transport.grpc_transport import GrpcTransport
 
 from cluster.host.clock import SystemClock
@@ -34,13 +35,7 @@ def run_node(config: NodeConfig, on_ready: Callable[[], None] | None = None) -> 
     if not __debug__:
         sys.exit("suiro: assertions are part of how a node protects data; do not run it with -O")
     set_up_logging(config.log_format)
-    try:
-        import uvloop
-
-        loop_factory = uvloop.new_event_loop
-    except ImportError:  # not on this platform
-        loop_factory = asyncio.new_event_loop
-    with asyncio.Runner(loop_factory=loop_factory) as runner:
+    with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(serve(config, on_ready))
 
 

@@ -44,7 +44,7 @@ class Node:
         self.config = config
         self.ready = asyncio.Event()
         self._env = env
-        self._identity = load_identity(env.fs, config.data_dir, config.node_id)
+        self._identity = load_identity(env.fs, config.data_dir, node_id=config.node_id)
         self._controller = (
             Controller(config, self._identity, env) if "controller" in config.roles else None
         )

@@ -41,6 +41,10 @@ class Sent:
         """Whether the record was stored or has failed."""
         return self._outcome is not None
 
+    def succeeded(self) -> bool:
+        """Whether the record is known to be stored."""
+        return isinstance(self._outcome, RecordMetadata)
+
     def result(self, timeout_s: float | None = None) -> RecordMetadata:
         """Wait, and return where the record is; not for use on the client's own loop."""
         if self._outcome is None:

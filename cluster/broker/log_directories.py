@@ -8,31 +8,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from suiro.model.ids import Offset
-
-from cluster.log.checkpoints import Checkpoint, mark_clean, take_clean
-from cluster.log.partition_log import LogHome, PartitionLog
+from cluster.log.checkpoints import mark_clean, take_clean
+from cluster.log.home import LogHome, remove_destroyed
+from cluster.log.partition_log import PartitionLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from suiro.model.ids import BrokerEpoch, TopicId, TopicPartition
-    from suiro.model.records import PartitionId
 
     from cluster.host.env import Env
     from cluster.host.store import Store
     from cluster.log.config import LogConfig
 
 log = logging.getLogger("suiro.broker")
-
-
-@dataclass(frozen=True, slots=True)
-class OpenedLog:
-    """A log, and the high watermark that was saved with it."""
-
-    log: PartitionLog
-    high_watermark: Offset
 
 
 @dataclass(slots=True)
@@ -60,6 +50,7 @@ class LogDirectories:
             self._env.fs.make_directory(path)
             store = await self._env.offload.run(partial(self._env.open_store, path / "state"))
             self._directories.append(_Directory(path, store, take_clean(store)))
+            self._discard(partial(remove_destroyed, self._env.fs, path))
 
     @property
     def clean_epoch(self) -> BrokerEpoch | None:
@@ -67,42 +58,32 @@ class LogDirectories:
         epochs = {directory.clean_epoch for directory in self._directories}
         return epochs.pop() if len(epochs) == 1 else None
 
-    async def open(self, where: TopicPartition, topic_id: TopicId, config: LogConfig) -> OpenedLog:
+    async def open(
+        self, where: TopicPartition, topic_id: TopicId, config: LogConfig
+    ) -> PartitionLog:
         """Recover or create a partition's log, in a thread."""
         directory = self._home_of(where)
         home = LogHome(self._env.fs, directory.store, directory.path, where, topic_id)
+        now_ms = self._env.clock.now_ms()
         opened = await self._env.offload.run(
-            partial(
-                PartitionLog.open,
-                home,
-                config,
-                now_ms=self._env.clock.now_ms(),
-                clean=directory.clean_epoch is not None,
-                discard=self._discard,
-            )
+            partial(PartitionLog.open, home, config, now_ms=now_ms, discard=self._discard)
         )
         directory.logs += 1
-        saved = Checkpoint(directory.store, topic_id, where.partition).load()
-        high_watermark = min(max(saved.high_watermark or 0, opened.log_start), opened.log_end)
-        return OpenedLog(opened, Offset(high_watermark))
+        return opened
 
-    async def delete(
-        self, closed: PartitionLog, where: TopicPartition, partition_id: PartitionId
-    ) -> None:
-        """Forget a log and remove its files."""
-        directory = self._home_of(where)
-        directory.logs -= 1
+    async def delete(self, log_to_delete: PartitionLog) -> None:
+        """Close a log, forget it, and remove its files in the background."""
 
-        def remove() -> None:
-            closed.close()
-            Checkpoint(directory.store, partition_id.topic_id, where.partition).forget()
-            self._env.fs.remove_tree(directory.path / str(where))
+        def destroy() -> Callable[[], None]:
+            log_to_delete.close()
+            return log_to_delete.home.destroy()
 
-        await self._env.offload.run(remove)
-        log.info("%s: replica deleted", where)
+        self._discard(await self._env.offload.run(destroy))
+        log.info("%s: replica deleted", log_to_delete.home.partition)
 
     async def close(self, broker_epoch: BrokerEpoch | None) -> None:
         """Close the stores; with an epoch, mark the shutdown as clean."""
+        await asyncio.sleep(0)  # discards that were handed over from threads become tasks
         if self._discarding:
             await asyncio.wait(self._discarding)
         for directory in self._directories:

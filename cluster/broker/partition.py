@@ -192,7 +192,7 @@ class Partition:
         data = self.log.read(Offset(offset), bytes_max, until)
         end = _end_of(data)
         batches: Sequence[Buffer] = (data,)
-        if isolation == READ_COMMITTED and self.log.has_transactions:
+        if isolation == READ_COMMITTED:
             batches = committed_only(data, self.log.aborted(Offset(offset), end))
         return Run(batches, end, self.high_watermark, stable, start)
 

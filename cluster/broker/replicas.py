@@ -14,7 +14,7 @@ from suiro._proto.common_pb2 import HelloReply
 from suiro.model.configs import topic_config
 from suiro.model.error_base import SuiroError
 from suiro.model.errors import NotLeader, TopicIdMismatch, UnknownTopicOrPartition
-from suiro.model.ids import TopicPartition
+from suiro.model.ids import Offset, TopicPartition
 from suiro.model.records import ConfigResource
 from suiro.version import PROTOCOL_MAX
 
@@ -114,7 +114,9 @@ class Replicas:
     ) -> Partition:
         config = _topic_config(image, where.topic)
         opened = await self._directories.open(where, state.topic_id, log_config(config))
-        partition = Partition(where, self.node, opened.log, opened.high_watermark)
+        saved = opened.saved_high_watermark or opened.log_start
+        high_watermark = Offset(min(max(saved, opened.log_start), opened.log_end))
+        partition = Partition(where, self.node, opened, high_watermark)
         partition.min_isr = config.min_insync_replicas
         self._partitions[where] = partition
         self._by_id[state.id] = where
@@ -130,7 +132,7 @@ class Replicas:
         partition = self._partitions.pop(where)
         self.syncer.forget(partition)
         partition.close()
-        await self._directories.delete(partition.log, where, partition_id)
+        await self._directories.delete(partition.log)
 
     def _reconfigure(self, image: ClusterImage, topic: str | None) -> None:
         for where, partition in self._partitions.items():

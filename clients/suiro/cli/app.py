@@ -1,0 +1,32 @@
+"""The tree of commands."""
+
+from __future__ import annotations
+
+import typer
+
+from suiro.cli.consume import consume
+from suiro.cli.logs import logs
+from suiro.cli.produce import produce
+from suiro.cli.topic import topics
+from suiro.cli.up import up
+from suiro.version import VERSION
+
+app = typer.Typer(
+    name="suiro",
+    help="A distributed commit log. Start with `suiro up`.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=True,
+)
+
+app.command()(up)
+app.command()(produce)
+app.command()(consume)
+app.add_typer(topics, name="topic")
+app.add_typer(logs, name="log")
+
+
+@app.command()
+def version() -> None:
+    """Print the version of this software."""
+    typer.echo(VERSION)

@@ -50,6 +50,10 @@ class Disk:
                 self._apply(ready)
             self._cached.clear()
 
+    def forget(self) -> None:
+        """Nothing of what is cached will survive; for a story that leaves no room for luck."""
+        self._cached.clear()
+
     def stored(self) -> Stored:
         assert not self._cached, "read back before a crash or a sync"
         return Stored(self._hard_state, self._snapshot, tuple(self._entries))

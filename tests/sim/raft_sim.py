@@ -43,14 +43,16 @@ def run_seed(seed: int, *, verbose: bool = False) -> Outcome:
     """One run; a violation is an outcome, not an exception."""
     random = Random(seed)
     world = World(seed, draw_plan(random), random, verbose=verbose)
-    failure = None
+    failure: str | None = None
     try:
         Nemesis(world)
         world.run_until(world.plan.duration)
         _settle(world)
-    except AssertionError as violation:
-        name = "" if isinstance(violation, Violation) else "assert: "
-        failure = f"{name}{violation}"
+    except Violation as violation:
+        failure = str(violation)
+    except Exception as error:  # whatever else the core raises is a finding too
+        failure = f"{type(error).__name__}: {error}"
+    if failure is not None:
         world.tell(f"!! {failure}")
     world.counts["acknowledged"] += world.checker.acknowledged_count
     world.counts["reads served"] += world.checker.reads_served

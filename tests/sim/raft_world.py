@@ -250,6 +250,8 @@ def describe(message: Message) -> str:
         parts.append(
             "refused" + (f" hint={message.hint}.{message.log_term}" if message.index else "")
         )
+    if kind is MessageKind.SNAPSHOT_REPLY:
+        parts.append(f"held={message.hint}")
     if message.entries:
         entries = ",".join(f"{e.index}.{e.term}" for e in message.entries)
         parts.append(f"entries={entries}")

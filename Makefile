@@ -4,16 +4,64 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DATA ?= .suiro
+SOURCES := clients cluster spark_connector tests bench proto
+# Benchmarks and cluster tests run alone, also when several people share a machine.
+ALONE := flock $${TMPDIR:-/tmp}/suiro.bench.lock
+
 .DEFAULT_GOAL := help
-.PHONY: help setup gen gen-check fmt check test test-fast bench fuzz up down clean
+.PHONY: help setup gen gen-check fmt check test test-fast rewrite sim raft-sim bench fuzz up down clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-setup: $(READY) ## make .venv and install everything
+setup: $(READY) ## make .venv and install everything into it
+
+gen: $(READY) ## generate Python from the .proto files
+	$(BIN)/python proto/generate.py
+
+gen-check: $(READY) ## fail if the generated Python is not what the .proto files say
+	$(BIN)/python proto/generate.py --check
+
+fmt: $(READY) ## format the code
+	$(BIN)/ruff format $(SOURCES)
+	$(BIN)/ruff check --fix $(SOURCES)
+
+check: $(READY) gen-check ## format, lint, types, layers
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: check ## everything that a fresh machine can run
+	$(ALONE) $(BIN)/pytest -m "not (chaos or spark or slow)"
+
+test-fast: $(READY) ## what needs no real processes
+	$(BIN)/pytest -m "not (cluster or chaos or spark or slow)"
+
+rewrite: $(READY) ## write the transcripts anew from what the cores do now; read the diff
+	REWRITE=1 $(BIN)/pytest tests/datadriven
+
+N ?= 20000
+raft-sim: $(READY) ## N seeds of the Raft simulation
+	$(BIN)/python -m tests.sim.raft_sim --seeds $(N)
+
+fuzz: $(READY) ## a million malformed batches for the decoder
+	$(BIN)/python -m tests.fuzz.decoder --count 1000000
+
+bench: $(READY) ## measure, print a table, write bench/results/*.json
+	$(ALONE) $(BIN)/python -m bench
+
+up: $(READY) ## start a cluster on this machine, in the background
+	@$(BIN)/suiro up --background --data-dir $(DATA)
+
+down: $(READY) ## stop what `make up` started
+	@$(BIN)/suiro down --data-dir $(DATA)
+
+clean: ## remove what was built; data directories stay
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

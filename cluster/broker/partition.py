@@ -23,21 +23,23 @@ from suiro.model.errors import (
 from suiro.model.ids import NO_LEADER, LeaderEpoch, Offset
 from suiro.model.limits import PRODUCERS_WAITING_MAX
 
-from cluster.broker.leader import HighWatermark, Leader
+from cluster.broker.leader import Leader
+from cluster.broker.replication_effects import HighWatermark
 from cluster.broker.visible import committed_only
 from cluster.host.waitlist import Waitlist
 from cluster.log.config import Flush
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from suiro._proto.common_pb2 import Isolation
     from suiro.model.batch import Buffer
     from suiro.model.error_base import SuiroError
     from suiro.model.ids import NodeId, TopicPartition
+    from suiro.model.image import Node
     from suiro.model.records import PartitionState
 
-    from cluster.broker.leader import Effect
+    from cluster.broker.replication_effects import LeaderEffect
     from cluster.log.partition_log import AppendInfo, PartitionLog
 
 
@@ -60,13 +62,19 @@ class Partition:
     """A log and what this broker is to it."""
 
     def __init__(
-        self, partition: TopicPartition, node: NodeId, log: PartitionLog, high_watermark: Offset
+        self,
+        partition: TopicPartition,
+        node: NodeId,
+        log: PartitionLog,
+        high_watermark: Offset,
+        nodes: Mapping[NodeId, Node],
     ) -> None:
         self.partition = partition
         self.log = log
         self.high_watermark = high_watermark
         self.min_isr = 1
         self._node = node
+        self._nodes = nodes
         self._state: PartitionState | None = None
         self._leader: Leader | None = None
         self._readers: dict[Callable[[], None], None] = {}
@@ -83,7 +91,7 @@ class Partition:
         """What the metadata says of this partition, as far as this broker knows."""
         return self._state
 
-    def on_state(self, state: PartitionState) -> None:
+    def on_state(self, state: PartitionState, now_ms: int) -> None:
         """The controller has decided: lead, go on leading, or stop."""
         former, self._state = self._state, state
         if state.leader != self._node:
@@ -94,12 +102,13 @@ class Partition:
                 self.partition,
                 self._node,
                 state,
-                log_end=self._held_end(),
+                log=self.log,
                 high_watermark=self.high_watermark,
+                nodes=self._nodes,
             )
-            self._carry_out(self._leader.on_held(self._held_end()))
+            self._carry_out(self._leader.start(self._held_end(), now_ms))
         else:
-            self._carry_out(self._leader.on_state(state))
+            self._carry_out(self._leader.on_state(state, now_ms))
         self._tell_readers()
 
     def close(self) -> None:
@@ -130,8 +139,10 @@ class Partition:
         if acks == -1:
             leader.check_acks_all(self.min_isr)
         info = self.log.append_as_leader(batches, leader.state.leader_epoch, now_ms)
-        if info.appended and self.log.config.flush is not Flush.ACK:
-            self._carry_out(leader.on_held(self.log.log_end))
+        if info.appended:
+            self._carry_out(leader.on_appended(now_ms))
+            if self.log.config.flush is not Flush.ACK:
+                self._carry_out(leader.on_held(self.log.log_end))
         return info
 
     async def wait_committed(self, end: Offset, timeout_s: float) -> None:
@@ -167,15 +178,14 @@ class Partition:
     def _held_end(self) -> Offset:
         return self.log.synced_end if self.log.config.flush is Flush.ACK else self.log.log_end
 
-    def _carry_out(self, effects: list[Effect]) -> None:
+    def _carry_out(self, effects: list[LeaderEffect]) -> None:
         for effect in effects:
-            match effect:
-                case HighWatermark(offset):
-                    self.high_watermark = offset
-                    for waiter in self._producers.release(offset):
-                        if not waiter.done():
-                            waiter.set_result(None)
-                    self._tell_readers()
+            if isinstance(effect, HighWatermark):
+                self.high_watermark = effect.offset
+                for waiter in self._producers.release(effect.offset):
+                    if not waiter.done():
+                        waiter.set_result(None)
+                self._tell_readers()
 
     # -- reading ----------------------------------------------------------------------------------
 

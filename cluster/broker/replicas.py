@@ -25,7 +25,7 @@ from cluster.log.config import Flush, LogConfig
 if TYPE_CHECKING:
     from suiro.model.configs import TopicConfig
     from suiro.model.ids import NodeId
-    from suiro.model.image import ClusterImage, Delta
+    from suiro.model.image import ClusterImage, Delta, Node
     from suiro.model.records import PartitionId, PartitionState
 
     from cluster.broker.log_directories import LogDirectories
@@ -48,6 +48,8 @@ class Replicas:
         self._partitions: dict[TopicPartition, Partition] = {}
         self._by_id: dict[PartitionId, TopicPartition] = {}
         self._image: ClusterImage | None = None
+        # The leaders look at this one all the time, while the image may be replaced by a newer one.
+        self._nodes: dict[NodeId, Node] = {}
 
     # -- for the handlers -------------------------------------------------------------------------
 
@@ -84,6 +86,8 @@ class Replicas:
     async def on_delta(self, image: ClusterImage, delta: Delta) -> None:
         """Carry out what changed for this broker."""
         self._image = image
+        self._nodes.clear()
+        self._nodes.update(image.nodes)
         for topic_id in sorted(delta.topics):
             if topic_id in image.deleted_topics:
                 await self._drop_topic(topic_id)
@@ -107,7 +111,7 @@ class Replicas:
             except SuiroError as error:
                 log.error("%s cannot be opened: %s", where, error)
                 return
-        partition.on_state(state)
+        partition.on_state(state, self.now_ms())
 
     async def _open(
         self, image: ClusterImage, where: TopicPartition, state: PartitionState
@@ -116,7 +120,7 @@ class Replicas:
         opened = await self._directories.open(where, state.topic_id, log_config(config))
         saved = opened.saved_high_watermark or opened.log_start
         high_watermark = Offset(min(max(saved, opened.log_start), opened.log_end))
-        partition = Partition(where, self.node, opened, high_watermark)
+        partition = Partition(where, self.node, opened, high_watermark, self._nodes)
         partition.min_isr = config.min_insync_replicas
         self._partitions[where] = partition
         self._by_id[state.id] = where

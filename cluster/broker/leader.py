@@ -12,7 +12,6 @@ leader proposes, one proposal at a time, and goes by what the metadata say (DESI
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from suiro.model.errors import (
@@ -26,7 +25,7 @@ from suiro.model.errors import (
     StalePartitionEpoch,
     UnknownLeaderEpoch,
 )
-from suiro.model.ids import NO_BROKER_EPOCH, Offset
+from suiro.model.ids import NO_BROKER_EPOCH
 
 from cluster.broker.replication_effects import (
     EpochStarted,
@@ -46,15 +45,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from suiro.model.error_base import SuiroError
-    from suiro.model.ids import BrokerEpoch, NodeId, TopicPartition
+    from suiro.model.ids import BrokerEpoch, NodeId, Offset, TopicPartition
     from suiro.model.image import Node
     from suiro.model.records import PartitionState
 
     from cluster.broker.replication_epochs import LogView, Position
-
-__all__ = ["Effect", "HighWatermark", "Leader"]
-
-Effect = LeaderEffect
 
 REPLICA_LAG_TIME_MAX_MS: Final = 10_000
 """Longer than a session: a broker that hangs is fenced, this is for one that is merely slow."""
@@ -65,8 +60,6 @@ PROPOSAL_RETRY_MS: Final = 500
 PAUSE_MS: Final = 2_000
 """A leader that was not ticked for so long did not run: what it missed is not its followers' lag.
 """
-
-NOBODY: Final[Mapping[NodeId, Node]] = MappingProxyType({})
 
 _REFUSALS: Final = (
     BrokerFenced,
@@ -82,8 +75,8 @@ _REFUSALS: Final = (
 class Leader:
     """One partition in one leader epoch.
 
-    `log_end` is where the log ends as the epoch begins, `high_watermark` what this replica knows of
-    it, `nodes` the broker's image of who is alive, which the metadata keep up to date.
+    `log` is looked at and never touched, `high_watermark` is what this replica has heard of it,
+    `nodes` the broker's image of who is alive, which the metadata keep up to date.
     """
 
     def __init__(
@@ -92,35 +85,32 @@ class Leader:
         node: NodeId,
         state: PartitionState,
         *,
-        log_end: Offset,
+        log: LogView,
         high_watermark: Offset,
-        nodes: Mapping[NodeId, Node] = NOBODY,
+        nodes: Mapping[NodeId, Node],
     ) -> None:
         assert state.leader == node
         self.partition = partition
         self.state = state
-        self.high_watermark = min(high_watermark, log_end)  # a lost tail may have been below it
-        self.epoch_start = log_end
-        self.log_end = log_end
-        self.log_start = Offset(0)
+        self.high_watermark = min(high_watermark, log.log_end)  # a lost tail may have been below it
+        self.epoch_start = log.log_end
         self.lag_time_max_ms = REPLICA_LAG_TIME_MAX_MS
         """A setting of the broker; may be replaced while running."""
         self._node = node
+        self._log = log
+        self._log_end = log.log_end
         self._nodes = nodes
         self._held_end: Offset | None = None
         self._followers: dict[NodeId, Progress] = {}
         self._pending: ProposeIsr | None = None
         self._uncertain: tuple[NodeId, ...] = ()
         self._retry_ms = 0
-        self._now_ms = 0
-        self._keep_followers()
+        self._ticked_ms = 0
 
-    def start(self, held_end: Offset, log_start: Offset, now_ms: int) -> list[LeaderEffect]:
+    def start(self, held_end: Offset, now_ms: int) -> list[LeaderEffect]:
         """Begin. Everyone in the ISR has the lag time to be heard in."""
-        self._now_ms = now_ms
-        self.log_start = log_start
-        self._followers.clear()
-        self._keep_followers()
+        self._ticked_ms = now_ms
+        self._keep_followers(now_ms)
         started = EpochStarted(self.state.leader_epoch, self.epoch_start)
         return [started, *self.on_held(held_end)]
 
@@ -167,24 +157,20 @@ class Leader:
     def lag(self, node: NodeId) -> int | None:
         """How many offsets a follower is behind; None while it has not said what it holds."""
         held = self._followers[node].held
-        return None if held is None else max(0, self.log_end - held)
+        return None if held is None else max(0, self._log.log_end - held)
 
     # -- facts about this broker ------------------------------------------------------------------
 
-    def on_appended(self, log_end: Offset, now_ms: int) -> list[LeaderEffect]:
+    def on_appended(self, now_ms: int) -> list[LeaderEffect]:
         """The log has grown; that this broker holds it comes with `on_held`."""
         for progress in self._followers.values():
-            progress.on_leader_append(self.log_end, now_ms)
-        self.log_end = log_end
+            progress.on_leader_append(self._log_end, now_ms)
+        self._log_end = self._log.log_end
         return self._ready()
-
-    def on_trimmed(self, log_start: Offset) -> None:
-        """Records before `log_start` were deleted; the followers learn of it with the next part."""
-        self.log_start = log_start
 
     def on_held(self, held_end: Offset) -> list[LeaderEffect]:
         """This broker holds its own log up to `held_end`."""
-        self.log_end = max(self.log_end, held_end)
+        assert held_end <= self._log.log_end
         self._held_end = held_end
         return self._advance()
 
@@ -196,11 +182,9 @@ class Leader:
         stream: int,
         broker_epoch: BrokerEpoch,
         position: Position,
-        log: LogView,
     ) -> list[LeaderEffect]:
         """A follower announces itself. `stream` is a number that rises with every stream that this
-        broker accepts: whatever a superseded one still brings is ignored. `log` is this broker's
-        own, to find where the two part.
+        broker accepts: whatever a superseded one still brings is ignored.
         """
         refusal = self._refusal(node, position)
         if refusal is not None:
@@ -208,7 +192,7 @@ class Leader:
         progress = self._followers[node]
         if stream < progress.stream:
             return []
-        progress.on_position(stream, broker_epoch, position, divergence(log, position))
+        progress.on_position(stream, broker_epoch, position, divergence(self._log, position))
         return [Ready(node)]
 
     def on_ack(
@@ -225,7 +209,8 @@ class Leader:
             or not progress.matches
         ):
             return []
-        progress.on_ack(min(held_end, self.log_end), self.log_end, now_ms)
+        log_end = self._log.log_end
+        progress.on_ack(min(held_end, log_end), log_end, now_ms)
         return [*self._advance(), *self._propose(now_ms), *self._ready(node)]
 
     def on_stream_closed(self, node: NodeId, stream: int) -> None:
@@ -237,13 +222,13 @@ class Leader:
     def next_push(self, node: NodeId) -> Push | None:
         """What to send to a follower now, with the high watermark and the log start of now."""
         progress = self._followers.get(node)
-        return None if progress is None else progress.next_push(self.log_start, self.log_end)
+        return None if progress is None else progress.next_push(self._log)
 
     def on_pushed(self, node: NodeId, end: Offset) -> None:
         """What `next_push` said is on its way; `end` is the offset after its last batch, or
         anything for a part without batches.
         """
-        self._followers[node].on_pushed(end, self.high_watermark, self.log_start)
+        self._followers[node].on_pushed(end, self.high_watermark, self._log.log_start)
 
     def is_catching_up(self, node: NodeId) -> bool:
         """Whether a follower is still outside the ISR: those inside are served first."""
@@ -251,7 +236,7 @@ class Leader:
 
     # -- facts from the controller ----------------------------------------------------------------
 
-    def on_state(self, state: PartitionState) -> list[LeaderEffect]:
+    def on_state(self, state: PartitionState, now_ms: int) -> list[LeaderEffect]:
         """The metadata have a newer state of the partition, in the same leader epoch. Whatever was
         proposed before it has been decided on by now: a proposal holds for one partition epoch.
         """
@@ -261,12 +246,12 @@ class Leader:
         before, self.state = self.state.isr, state
         self._pending = None
         self._uncertain = ()
-        self._retry_ms = 0
-        self._keep_followers()
+        self._retry_ms = now_ms
+        self._keep_followers(now_ms)
         effects: list[LeaderEffect] = []
         if state.isr != before:
             effects.append(IsrChanged(state.partition_epoch, before, state.isr))
-        return [*effects, *self._advance()]
+        return [*effects, *self._advance(), *self._propose(now_ms)]
 
     def on_outcome(
         self, proposal: ProposeIsr, error: SuiroError | None, now_ms: int
@@ -285,12 +270,12 @@ class Leader:
 
     def tick(self, now_ms: int) -> list[LeaderEffect]:
         """Time has passed: who lags, who may come back, who has not heard the news."""
-        pause_ms = now_ms - self._now_ms
-        self._now_ms = now_ms
+        pause_ms = now_ms - self._ticked_ms
+        self._ticked_ms = now_ms
         for progress in self._followers.values():
             if pause_ms > PAUSE_MS:
                 progress.forgive(pause_ms, now_ms)
-            progress.owe_news(self.high_watermark, self.log_start)
+            progress.owe_news(self.high_watermark, self._log.log_start)
         return [*self._propose(now_ms), *self._ready()]
 
     # -- what follows -----------------------------------------------------------------------------
@@ -324,7 +309,7 @@ class Leader:
             return True
         progress = self._followers[node]
         if node in self.state.isr:
-            return progress.lag_ms(self.log_end, now_ms) <= self.lag_time_max_ms
+            return progress.lag_ms(self._log.log_end, now_ms) <= self.lag_time_max_ms
         return self._may_join(node, progress)
 
     def _may_join(self, node: NodeId, progress: Progress) -> bool:
@@ -356,13 +341,13 @@ class Leader:
         return [
             Ready(node)
             for node in nodes or self._followers
-            if self._followers[node].next_push(self.log_start, self.log_end) is not None
+            if self._followers[node].next_push(self._log) is not None
         ]
 
-    def _keep_followers(self) -> None:
+    def _keep_followers(self, now_ms: int) -> None:
         """One progress per other replica: one that left and came back has to announce itself."""
         self._followers = {
-            node: self._followers.get(node) or Progress(self._now_ms)
+            node: self._followers.get(node) or Progress(now_ms)
             for node in self.state.replicas
             if node != self._node
         }

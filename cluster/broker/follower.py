@@ -1,0 +1,133 @@
+"""One replica that follows one leader epoch: announce, cut until the logs match, then append.
+
+Pure: the parts that the leader sends come in, effects go out. The leader decides whether the logs
+match (`replication_epochs`); the first part that is not a divergence says that they do. From there
+on, in this epoch, the follower only appends: so a divergence that still arrives is an old one.
+
+Always: nothing of another leader epoch is heeded. Nothing is acknowledged before the logs match.
+Nothing is cut below the high watermark this replica knew, unless the leader has lost it, which is
+an event of its own (P14). What `on_held` reports must be what the log says *now*: a sync that began
+before a truncation proves nothing about what was appended after it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from cluster.broker.replication_effects import (
+    Ack,
+    Announce,
+    Append,
+    FollowerEffect,
+    HighWatermark,
+    RestartAt,
+    TrimTo,
+    TruncateReason,
+    TruncateTo,
+)
+from cluster.broker.replication_epochs import Position, truncation_point
+
+if TYPE_CHECKING:
+    from suiro.model.ids import LeaderEpoch, Offset
+
+    from cluster.broker.replication_epochs import Divergence, LogView
+
+ANNOUNCE_RETRY_MS: Final = 500
+"""A leader that refused may have lagged behind in the metadata; ask again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a leader sends of one partition; `end` is `base_offset` if it brings no batches."""
+
+    leader_epoch: LeaderEpoch
+    base_offset: Offset
+    end: Offset
+    high_watermark: Offset
+    log_start: Offset
+    diverging: Divergence | None = None
+
+
+class Follower:
+    """One partition, following in one leader epoch. `log` is looked at and never touched."""
+
+    def __init__(
+        self, leader_epoch: LeaderEpoch, log: LogView, *, held_end: Offset, high_watermark: Offset
+    ) -> None:
+        self.leader_epoch = leader_epoch
+        self.high_watermark = min(high_watermark, log.log_end)
+        self.matches = False
+        self._log = log
+        self._held_end = held_end
+        self._leader_high_watermark = self.high_watermark
+        self._announced_ms: int | None = None
+
+    def announce(self, now_ms: int) -> list[FollowerEffect]:
+        """A stream to the leader is open, or something did not fit: say where this log is."""
+        self._announced_ms = now_ms
+        log = self._log
+        return [Announce(Position(self.leader_epoch, log.log_start, log.log_end, log.last_epoch))]
+
+    def on_stream_closed(self) -> None:
+        """Wait for the next stream; `announce` goes first on it."""
+        self._announced_ms = None
+
+    def on_part(self, part: Part, now_ms: int) -> list[FollowerEffect]:
+        """The leader has sent something."""
+        if part.leader_epoch != self.leader_epoch:
+            return []
+        if part.diverging is not None:
+            return [] if self.matches else self._cut(part.diverging)
+        if part.base_offset > self._log.log_end and part.base_offset == part.log_start:
+            return [RestartAt(self._log.log_end, part.log_start, TruncateReason.DELETED)]
+        if part.base_offset != self._log.log_end:
+            return self.announce(now_ms)
+        self.matches = True
+        self._announced_ms = None
+        self._leader_high_watermark = part.high_watermark
+        trim: list[FollowerEffect] = []
+        if part.log_start > self._log.log_start:
+            trim.append(TrimTo(part.log_start))
+        if part.end > part.base_offset:
+            return [Append(), *trim]
+        return [*self._learn(), *trim, Ack(self._held_end)]
+
+    def on_appended(self) -> list[FollowerEffect]:
+        """The batches of the part are in the log."""
+        return self._learn()
+
+    def on_held(self, held_end: Offset) -> list[FollowerEffect]:
+        """This replica holds its log up to `held_end`."""
+        assert held_end <= self._log.log_end
+        self._held_end = held_end
+        return [Ack(held_end)] if self.matches else []
+
+    def on_truncated(self, now_ms: int) -> list[FollowerEffect]:
+        """The log was cut: ask the leader again whether it matches."""
+        self._held_end = min(self._held_end, self._log.log_end)
+        self.high_watermark = min(self.high_watermark, self._log.log_end)
+        return self.announce(now_ms)
+
+    def tick(self, now_ms: int) -> list[FollowerEffect]:
+        """Announce again if the leader has not answered for a while."""
+        waits = self._announced_ms is not None and not self.matches
+        if waits and now_ms - (self._announced_ms or 0) >= ANNOUNCE_RETRY_MS:
+            return self.announce(now_ms)
+        return []
+
+    def _cut(self, diverging: Divergence) -> list[FollowerEffect]:
+        offset = truncation_point(self._log, diverging)
+        is_lost = offset < self.high_watermark
+        reason = TruncateReason.LOST if is_lost else TruncateReason.DIVERGED
+        if offset < self._log.log_start:
+            return [RestartAt(self._log.log_end, offset, reason)]
+        return [TruncateTo(self._log.log_end, offset, reason)]
+
+    def _learn(self) -> list[FollowerEffect]:
+        """The leader's high watermark, as far as this log goes: up to there the two are equal."""
+        high_watermark = min(self._leader_high_watermark, self._log.log_end)
+        if high_watermark <= self.high_watermark:
+            return []
+        self.high_watermark = high_watermark
+        return [HighWatermark(high_watermark)]

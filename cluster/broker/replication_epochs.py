@@ -1,0 +1,77 @@
+"""Where two logs part: found by leader epochs alone, without comparing a single record.
+
+Two logs that have a record of the same epoch at the same offset are equal up to there, because one
+leader wrote one epoch and appended only. So a leader that is told the epoch of a follower's last
+record can say whether the follower's log is a prefix of its own, and if not, where its own log
+leaves that epoch. The follower cuts there, or earlier where it left an older epoch itself, and asks
+again: each round walks back at least one epoch, down to the largest common (epoch, offset). Looking
+up one epoch once is not enough after fast changes of leader (rows 2 and 3 of RELIABILITY.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from suiro.model.ids import NO_LEADER_EPOCH
+
+if TYPE_CHECKING:
+    from suiro.model.ids import LeaderEpoch, Offset
+
+
+class LogView(Protocol):
+    """What the cores look at in a log; they never change one."""
+
+    @property
+    def log_start(self) -> Offset: ...
+    @property
+    def log_end(self) -> Offset: ...
+    @property
+    def last_epoch(self) -> LeaderEpoch: ...
+    def end_offset_for(self, leader_epoch: LeaderEpoch) -> tuple[LeaderEpoch, Offset] | None:
+        """The largest epoch up to the one asked for and where it ends; None if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A follower's log, as it announces it to the leader of `leader_epoch`."""
+
+    leader_epoch: LeaderEpoch
+    log_start: Offset
+    log_end: Offset
+    last_epoch: LeaderEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """The leader's log leaves the follower's at the end of this epoch at the latest."""
+
+    leader_epoch: LeaderEpoch
+    end: Offset
+
+
+def divergence(leader: LogView, follower: Position) -> Divergence | None:
+    """None if the follower's log is a prefix of the leader's, as far as the leader's still goes
+    back: a follower that ends before the leader's start has to begin anew there.
+    """
+    if follower.log_end < leader.log_start:
+        return None
+    known = leader.end_offset_for(follower.last_epoch)
+    if follower.last_epoch == NO_LEADER_EPOCH or known is None:
+        is_prefix = follower.last_epoch == NO_LEADER_EPOCH and follower.log_end <= leader.log_end
+        return None if is_prefix else Divergence(NO_LEADER_EPOCH, leader.log_end)
+    leader_epoch, end = known
+    if leader_epoch == follower.last_epoch and follower.log_end <= end:
+        return None
+    return Divergence(leader_epoch, end)
+
+
+def truncation_point(follower: LogView, diverging: Divergence) -> Offset:
+    """Where the follower cuts before it asks again; never below the largest common point.
+
+    Beyond `diverging.end` the leader has only later epochs; beyond the end of our own last epoch
+    up to that one, we have only epochs that the leader has not.
+    """
+    own = follower.end_offset_for(diverging.leader_epoch)
+    end = follower.log_end if own is None else own[1]
+    return min(end, diverging.end, follower.log_end)

@@ -1,0 +1,49 @@
+"""What a broker is to a partition, by what it knows of the metadata.
+
+A broker that has just started may be fed an old image first. It takes no role from one that does
+not yet know of its present incarnation: in it the broker may still lead an epoch whose tail it has
+lost, or follow a leader that is long deposed and truncate what was committed since (row 7).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from suiro.model.ids import BrokerEpoch, LeaderEpoch, NodeId
+    from suiro.model.image import Node
+    from suiro.model.records import PartitionState
+
+
+class ReplicaRole(Enum):
+    """What to do about a partition."""
+
+    LEADER = "leader"
+    FOLLOWER = "follower"
+    WAITING = "waiting"
+    """Nobody leads, or it is not known who does."""
+    ABSENT = "absent"
+    """No replica belongs here. Its files go only when the metadata say so (M10)."""
+
+
+def role_of(
+    node: NodeId,
+    broker_epoch: BrokerEpoch,
+    nodes: Mapping[NodeId, Node],
+    state: PartitionState,
+    last_epoch: LeaderEpoch,
+) -> ReplicaRole:
+    """`last_epoch` is that of the log: what has records of a later leader epoch than the metadata
+    know of must wait for the rest of them.
+    """
+    known = nodes.get(node)
+    if known is None or known.broker_epoch != broker_epoch:
+        return ReplicaRole.WAITING
+    if node not in state.replicas:
+        return ReplicaRole.ABSENT
+    if not state.has_leader or state.leader_epoch < last_epoch:
+        return ReplicaRole.WAITING
+    return ReplicaRole.LEADER if state.leader == node else ReplicaRole.FOLLOWER

@@ -74,6 +74,7 @@ class Node:
     async def _serve(self) -> None:
         """Ready, until cancelled."""
         await self._server.set_serving(True)
+        log.info("node %d is ready", self.config.node_id)
         self.ready.set()
         await asyncio.Event().wait()
 
@@ -97,7 +98,6 @@ class Node:
             holding = tasks.create_task(session.run(), name="session")
             working = tasks.create_task(broker.run(), name="broker")
             await self._unfenced()
-            log.info("node %d is ready", self.config.node_id)
             try:
                 await self._serve()
             except asyncio.CancelledError:

@@ -8,7 +8,7 @@ from suiro.cli.consume import consume
 from suiro.cli.logs import logs
 from suiro.cli.produce import produce
 from suiro.cli.topic import topics
-from suiro.cli.up import up
+from suiro.cli.up import down, up
 from suiro.version import VERSION
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
 )
 
 app.command()(up)
+app.command()(down)
 app.command()(produce)
 app.command()(consume)
 app.add_typer(topics, name="topic")

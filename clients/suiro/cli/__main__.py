@@ -1,0 +1,5 @@
+"""`python -m suiro.cli` is `suiro`."""
+
+from suiro.cli import main
+
+main()

@@ -1,0 +1,235 @@
+"""A whole cluster on this machine, one process per node: for `suiro up`, tests and benchmarks.
+
+Everything is under one directory: a folder per node with its settings, data and log. The layout is
+made once; starting again finds it and keeps ports, identities and data.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
+
+from suiro.model.errors import InvalidConfig, Unavailable
+from suiro.model.ids import Address, NodeId
+
+from cluster.host.fs import OsFs
+from cluster.host.store import RocksStore
+from cluster.storage import (
+    Founder,
+    Identity,
+    format_directory,
+    random_cluster_id,
+    random_directory_id,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOST: Final = "127.0.0.1"
+FIRST_CONTROLLER: Final = 101
+READY_TIMEOUT_S: Final = 60.0
+STOP_TIMEOUT_S: Final = 30.0
+READY_MARK: Final = b" is ready"
+POLL_S: Final = 0.01
+
+
+def free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How many nodes of which kind; `port` is the first broker's, 0 for a free one."""
+
+    controllers: int = 1
+    brokers: int = 1
+    port: int = 0
+    racks: tuple[str, ...] = ()
+
+
+class LocalNode:
+    """One node's folder, and its process while it runs."""
+
+    def __init__(self, name: str, folder: Path, node_id: NodeId, address: Address) -> None:
+        self.name = name
+        self.folder = folder
+        self.node_id = node_id
+        self.address = address
+        self.log_path = folder / "node.log"
+        self.process: subprocess.Popen[bytes] | None = None
+        self._log_seen = 0
+
+    @property
+    def config_path(self) -> Path:
+        return self.folder / "node.toml"
+
+    @property
+    def is_running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def start(self) -> None:
+        """Start the process; it serves once `wait_ready` has returned."""
+        assert not self.is_running
+        command = [sys.executable, "-m", "cluster", "--config", str(self.config_path)]
+        with self.log_path.open("ab") as log:
+            self._log_seen = log.tell()
+            self.process = subprocess.Popen(
+                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+            )
+
+    def wait_ready(self, timeout_s: float = READY_TIMEOUT_S) -> None:
+        deadline = time.monotonic() + timeout_s  # noqa: TID251 - outside any node
+        while READY_MARK not in self.new_log():
+            if not self.is_running or time.monotonic() > deadline:  # noqa: TID251
+                log = self.new_log().decode(errors="replace")
+                raise Unavailable(f"{self.name} did not become ready; its log says:\n{log}")
+            time.sleep(POLL_S)
+
+    def new_log(self) -> bytes:
+        """What it has logged since its last start."""
+        with self.log_path.open("rb") as log:
+            log.seek(self._log_seen)
+            return log.read()
+
+    def signal(self, number: signal.Signals) -> None:
+        if self.is_running:
+            assert self.process is not None
+            os.kill(self.process.pid, number)
+
+    def kill(self) -> None:
+        """kill -9: nothing is flushed, nobody is told."""
+        self.signal(signal.SIGKILL)
+        self.wait()
+
+    def wait(self, timeout_s: float = STOP_TIMEOUT_S) -> int:
+        assert self.process is not None
+        return self.process.wait(timeout_s)
+
+
+class LocalCluster:
+    """The nodes, by name: `controller-1`, `broker-1`, …"""
+
+    def __init__(self, directory: Path, layout: Layout | None = None) -> None:
+        self.directory = directory
+        plan = directory / "cluster.json"
+        if not plan.exists():
+            _lay_out(directory, layout or Layout())
+        content = json.loads(plan.read_text())
+        self.cluster_id: str = content["cluster_id"]
+        self.nodes = {
+            name: LocalNode(name, directory / name, NodeId(node["id"]), Address(HOST, node["port"]))
+            for name, node in content["nodes"].items()
+        }
+
+    @property
+    def brokers(self) -> list[LocalNode]:
+        return [node for name, node in self.nodes.items() if name.startswith("broker")]
+
+    @property
+    def controllers(self) -> list[LocalNode]:
+        return [node for name, node in self.nodes.items() if name.startswith("controller")]
+
+    @property
+    def bootstrap(self) -> str:
+        return "suiro://" + ",".join(str(node.address) for node in self.brokers)
+
+    def start(self) -> None:
+        """Start every node that is not running, and return once all of them serve."""
+        starting = [node for node in self.nodes.values() if not node.is_running]
+        for node in starting:
+            node.start()
+        for node in starting:
+            node.wait_ready()
+
+    def stop(self) -> None:
+        """Stop in order: brokers while there are controllers to tell, then the controllers."""
+        for group in (self.brokers, self.controllers):
+            running = [node for node in group if node.is_running]
+            for node in running:
+                node.signal(signal.SIGTERM)
+            for node in running:
+                node.wait()
+
+    def kill(self) -> None:
+        """kill -9 of everything that runs."""
+        for node in self.nodes.values():
+            if node.is_running:
+                node.signal(signal.SIGCONT)
+                node.kill()
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self.stop()
+        finally:
+            self.kill()
+
+
+def _lay_out(directory: Path, layout: Layout) -> None:
+    """Choose ports and identities, write every node's settings, format its directory."""
+    if layout.controllers < 1 or layout.brokers < 1:
+        raise InvalidConfig("a cluster needs at least one controller and one broker")
+    dice = random.SystemRandom()
+    cluster_id = random_cluster_id(dice)
+    controllers = [
+        Founder(NodeId(FIRST_CONTROLLER + i), random_directory_id(dice), Address(HOST, free_port()))
+        for i in range(layout.controllers)
+    ]
+    nodes: dict[str, dict[str, int]] = {}
+    for number, founder in enumerate(controllers, 1):
+        name = f"controller-{number}"
+        nodes[name] = {"id": founder.node_id, "port": founder.address.port}
+        identity = Identity(cluster_id, founder.node_id, founder.directory_id)
+        _make_node(directory / name, identity, founder.address, controllers, role="controller")
+    for number in range(1, layout.brokers + 1):
+        name = f"broker-{number}"
+        port = layout.port if number == 1 and layout.port else free_port()
+        nodes[name] = {"id": number, "port": port}
+        identity = Identity(cluster_id, NodeId(number), random_directory_id(dice))
+        rack = layout.racks[(number - 1) % len(layout.racks)] if layout.racks else ""
+        _make_node(
+            directory / name, identity, Address(HOST, port), controllers, role="broker", rack=rack
+        )
+    plan = {"cluster_id": cluster_id, "nodes": nodes}
+    (directory / "cluster.json").write_text(json.dumps(plan, indent=1) + "\n")
+
+
+def _make_node(
+    folder: Path,
+    identity: Identity,
+    address: Address,
+    controllers: list[Founder],
+    *,
+    role: str,
+    rack: str = "",
+) -> None:
+    data = folder / "data"
+    founders = controllers if role == "controller" else None
+    format_directory(OsFs(), RocksStore, data, identity, founders)
+    addresses = ", ".join(f'"{founder.address}"' for founder in controllers)
+    (folder / "node.toml").write_text(
+        f"node_id = {identity.node_id}\n"
+        f'roles = ["{role}"]\n'
+        f'data_dir = "{data.absolute()}"\n'
+        f'listen = "{address}"\n'
+        f"controllers = [{addresses}]\n"
+        f'rack = "{rack}"\n'
+    )

@@ -15,11 +15,11 @@ this greedy choice got wrong.
 
 from __future__ import annotations
 
-import zlib
 from collections import deque
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING
+from heapq import heappop, heappush
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 Load = tuple[float, float]
 """Of the topic being placed, then of everything."""
+
+_MASK: Final = (1 << 64) - 1
+_order = attrgetter("order")
 
 
 @dataclass(slots=True)
@@ -47,71 +50,81 @@ def place(
 ) -> list[tuple[NodeId, ...]]:
     """The replicas of each new partition of a topic, the preferred leader first."""
     assert 1 <= replication_factor <= len(candidates)
-    racks: dict[str, _Rack] = {}
+    by_name: dict[str, _Rack] = {}
     for candidate in sorted(candidates, key=lambda c: c.node_id):
-        racks.setdefault(candidate.rack, _Rack(candidate.rack, seed)).add(candidate)
-    chosen = [_choose(list(racks.values()), replication_factor) for _ in range(partitions)]
+        by_name.setdefault(candidate.rack, _Rack(len(by_name), seed)).add(candidate)
+    racks = list(by_name.values())
+    chosen = [_choose(racks, replication_factor) for _ in range(partitions)]
     return _Leaders(candidates, chosen).ordered()
 
 
 class _Rack:
-    """The nodes of one rack, least loaded first."""
+    """The nodes of one rack, least loaded first; `order` is where the rack stands among others."""
 
-    __slots__ = ("_free", "_name", "_seed", "_size", "_taken", "replicas", "topic_replicas")
+    __slots__ = ("_free", "_number", "_replicas", "_seed", "_size", "_taken", "_topic", "order")
 
-    def __init__(self, name: str, seed: int) -> None:
-        self._name = name
+    def __init__(self, number: int, seed: int) -> None:
+        self._number = number
         self._seed = seed
         self._size = 0
-        self._free: list[tuple[Load, int, NodeId, Candidate]] = []
+        self._free: list[tuple[int, int, int, Candidate]] = []
         self._taken: list[Candidate] = []
-        self.replicas = 0
-        self.topic_replicas = 0
+        self._replicas = 0
+        self._topic = 0
+        self.order: tuple[float, ...] = ()
 
     def add(self, candidate: Candidate) -> None:
         self._size += 1
-        self._free.append(self._entry(candidate))
-        self.replicas += candidate.replicas
-        self.topic_replicas += candidate.topic_replicas
-        heapify(self._free)
-
-    def order(self) -> tuple[float, ...]:
-        """Where this rack stands when the next replica of a partition is to be placed."""
-        spent = not self._free
-        tie = _tie(self._seed, self._name, self.replicas)
-        per_node = (self.topic_replicas / self._size, self.replicas / self._size)
-        return (spent, len(self._taken), *per_node, tie)
+        self._replicas += candidate.replicas
+        self._topic += candidate.topic_replicas
+        self._taken.append(candidate)
+        self.next_partition()
 
     def take(self) -> NodeId:
         """Give one replica of the present partition to the least loaded node that has none yet."""
-        candidate = heappop(self._free)[3]
+        candidate = heappop(self._free)[-1]
         candidate.replicas += 1
         candidate.topic_replicas += 1
-        self.replicas += 1
-        self.topic_replicas += 1
+        self._replicas += 1
+        self._topic += 1
         self._taken.append(candidate)
+        self._reorder()
         return candidate.node_id
 
     def next_partition(self) -> None:
+        if not self._taken:
+            return
         for candidate in self._taken:
-            heappush(self._free, self._entry(candidate))
+            tie = _tie(self._seed, candidate.node_id, candidate.replicas)
+            heappush(self._free, (candidate.topic_replicas, candidate.replicas, tie, candidate))
         self._taken.clear()
+        self._reorder()
 
-    def _entry(self, candidate: Candidate) -> tuple[Load, int, NodeId, Candidate]:
-        load = (candidate.topic_replicas, candidate.replicas)
-        tie = _tie(self._seed, str(candidate.node_id), candidate.replicas)
-        return load, tie, candidate.node_id, candidate
+    def _reorder(self) -> None:
+        """Racks without a node left come last, then those that have most of this partition."""
+        tie = _tie(self._seed, self._number, self._replicas)
+        per_node = (self._topic / self._size, self._replicas / self._size)
+        self.order = (not self._free, len(self._taken), *per_node, tie)
 
 
 def _choose(racks: list[_Rack], replication_factor: int) -> tuple[NodeId, ...]:
-    nodes = tuple(min(racks, key=_Rack.order).take() for _ in range(replication_factor))
+    nodes = tuple(min(racks, key=_order).take() for _ in range(replication_factor))
     for rack in racks:
         rack.next_partition()
     return nodes
 
 
-def _tie(seed: int, name: str, round_number: int) -> int:
-    return zlib.crc32(f"{seed}/{name}/{round_number}".encode())
+def _tie(seed: int, number: int, round_number: int) -> int:
+    """A scattered number (splitmix64). A CRC would not do: it is linear, so the order of two nodes
+    would be the same in most rounds.
+    """
+    mixed = seed
+    for part in (number, round_number):
+        mixed = (mixed ^ part) + 0x9E3779B97F4A7C15 & _MASK
+        mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 & _MASK
+        mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & _MASK
+        mixed ^= mixed >> 31
+    return mixed
 
 
 class _Leaders:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.datadriven.metadata_env import MetadataEnv
 from tests.datadriven.raft_env import RaftEnv
 from tests.datadriven.runner import Block, check_file, parse, play, render
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from tests.datadriven.runner import Environment
 
 TESTDATA = Path(__file__).parent / "testdata"
-AREAS: dict[str, Callable[[], Environment]] = {"raft": RaftEnv}
+AREAS: dict[str, Callable[[], Environment]] = {"metadata": MetadataEnv, "raft": RaftEnv}
 
 
 def transcripts(area: str) -> list[Path]:

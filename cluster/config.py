@@ -37,6 +37,9 @@ class NodeConfig:
     session_timeout_ms: int = 3_000
     election_timeout_ms: int = 300
     """How long a controller is silent before the others elect; the true time is up to twice it."""
+    quorum_snapshot_entries: int = 20_000
+    """The metadata log is shortened when it has grown by so many entries or bytes."""
+    quorum_snapshot_bytes: int = 64 << 20
     offsets_partitions: int = 16
     transactions_partitions: int = 16
     log_format: str = "human"

@@ -139,11 +139,49 @@ class Metrics:
             "suiro_rpc_seconds", "Time from the start of an rpc to its end.", "method"
         )
         self.rpcs_open = self._gauge("suiro_rpcs_open", "Rpcs that are being served.", "method")
+        self._declare_quorum()
 
     def render(self) -> bytes:
         """The page, in Prometheus' text format."""
         lines = [line for family in self._families for line in family.lines()]
         return ("\n".join(lines) + "\n").encode()
+
+    def _declare_quorum(self) -> None:
+        self.active_controllers = self._gauge(
+            "suiro_active_controllers", "1 on the controller that decides, 0 on the others."
+        )
+        self.brokers_active = self._gauge(
+            "suiro_brokers_active",
+            "Registered nodes that are not fenced, as this controller knows.",
+        )
+        self.brokers_fenced = self._gauge(
+            "suiro_brokers_fenced", "Registered nodes that are fenced, as this controller knows."
+        )
+        self.elections = self._counter(
+            "suiro_quorum_elections_total", "Changes of the quorum's leader that this node saw."
+        )
+        self.election_seconds = self._histogram(
+            "suiro_quorum_election_seconds", "Time that this controller knew no leader."
+        )
+        self.election_seconds_max = self._gauge(
+            "suiro_quorum_election_seconds_max", "The longest such time since the start."
+        )
+        self.quorum_commit_seconds = self._histogram(
+            "suiro_quorum_commit_seconds", "From a change's proposal to its commit, at the leader."
+        )
+        self.quorum_sync_seconds = self._histogram(
+            "suiro_quorum_sync_seconds", "Time of a synced write of the quorum's log."
+        )
+        self.quorum_log_end = self._gauge(
+            "suiro_quorum_log_end", "The index after the last committed entry."
+        )
+        self.quorum_snapshot_age_seconds = self._gauge(
+            "suiro_quorum_snapshot_age_seconds", "Time since the last snapshot, or since the start."
+        )
+        self.unclean_elections = self._counter(
+            "suiro_unclean_elections_total",
+            "Partitions led by a replica that may lack acknowledged records.",
+        )
 
     def _counter(self, name: str, text: str, *labels: str) -> Family[Counter]:
         family = Family(name, text, labels, Counter)

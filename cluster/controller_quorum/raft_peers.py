@@ -155,6 +155,7 @@ class RaftPeers:
                 said = str(error)
             except TimeoutError:
                 said = "no answer in time"
+            _heed_cancellation()
             if said != link.complaint:
                 link.complaint = said
                 log.warning("link to the controller at %s: %s", link.address, said or "closed")
@@ -271,6 +272,13 @@ async def _speak(link: _Link, stream: Stream[Any, Any]) -> None:
         envelope = RaftEnvelope(messages=[message_to_wire(message) for message in messages])
         async with asyncio.timeout(SEND_TIMEOUT_S):
             await stream.send(envelope)
+
+
+def _heed_cancellation() -> None:
+    """Python 3.11's TaskGroup forgets that it was cancelled if one of its tasks fails with it."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def _member(node_id: int, directory_id: bytes) -> Member:

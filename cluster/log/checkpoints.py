@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from cluster.log.state import LogState
 
 SNAPSHOTS_KEPT: Final = 3
-"""The newest serves recovery; an older one a truncation to before the newest."""
+"""The newest serves recovery; an older one a truncation to before the newest. A truncation to
+before all of them replays the log, and so forgets producers whose every batch was trimmed."""
 
 _CLEAN: Final = b"clean"
 _LOG: Final = b"log/"
@@ -82,11 +83,11 @@ class Checkpoint:
         puts = [(self._recovery_point, _encode_number(recovery_point))]
         self._store.write(puts, ranges=[self._snapshots_above(end)], sync=True)
 
-    def restart_at(self, offset: Offset) -> None:
-        """Durably: the log is empty, and its next offset is this one."""
+    def restart_at(self, recovery_point: Offset, offset: Offset) -> None:
+        """Durably: the log is about to be emptied, and its next offset is this one."""
         puts = [
             (self._log_start, _encode_number(offset)),
-            (self._recovery_point, _encode_number(offset)),
+            (self._recovery_point, _encode_number(recovery_point)),
         ]
         self._store.write(puts, ranges=[(self._first, self._last)], sync=True)
 

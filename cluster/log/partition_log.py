@@ -338,7 +338,7 @@ class PartitionLog:
     def restart_at(self, offset: Offset) -> None:
         """Drop everything, also what the store knows of it; the next batch goes to `offset`."""
         self._check_writable()
-        self._checkpoint.restart_at(offset)
+        self._checkpoint.restart_at(min(self._synced_end, offset), offset)
         self._log_start = offset
         self._start_over(offset)
 

@@ -104,15 +104,15 @@ class Recovery:
         log_start = self._saved.log_start
         if log_start is None:
             log_start = Offset(bases[0] if bases else 0)
-        self._open_segments(self._drop_below(log_start, bases))
+        self._open_segments(log_start, self._drop_below(log_start, bases))
         end = self._segments[-1].end if self._segments else Offset(0)
         if end < log_start or not self._segments:
             self._start_empty(log_start)
             end = log_start
+        assert self._segments[0].base <= log_start <= end
         recovery_point = self._saved.recovery_point
         if recovery_point is not None and recovery_point > end:
             self._fail(f"the log ends at {end}, and was on disk up to {recovery_point}")
-        log_start = max(log_start, self._segments[0].base)
         if recovery_point is None or self._checkpoint.has_snapshot_above(end):
             recovery_point = min(recovery_point or log_start, end)
             self._checkpoint.end_at(recovery_point, end)
@@ -124,7 +124,7 @@ class Recovery:
             segments=self._segments,
             state=state,
             log_start=log_start,
-            recovery_point=max(recovery_point, log_start),
+            recovery_point=recovery_point,
             high_watermark=min(max(self._saved.high_watermark or log_start, log_start), end),
             report=RecoveryReport(
                 recovery_point=self._saved.recovery_point,
@@ -174,15 +174,16 @@ class Recovery:
 
     # -- the data ---------------------------------------------------------------------------------
 
-    def _open_segments(self, bases: list[int]) -> None:
+    def _open_segments(self, log_start: Offset, bases: list[int]) -> None:
         recovery_point = self._saved.recovery_point
         trusted_end = -1 if recovery_point is None else recovery_point
         last_epoch: int = NO_LEADER_EPOCH
         for number, base in enumerate(bases):
             following = bases[number + 1 :]
-            if self._segments and base != self._segments[-1].end:
-                where = f"a hole or an overlap before {base}"
-                self._cut_at(self._segments[-1].end, where, [base, *following], is_tail=False)
+            end = self._segments[-1].end if self._segments else min(log_start, Offset(base))
+            if base != end:
+                reason = f"the file of offset {base} does not follow offset {end}"
+                self._cut_at(end, reason, [base, *following], is_tail=False)
                 return
             segment = Segment.open(
                 self._fs,

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from random import Random
 
     from suiro.model.batch import Buffer
@@ -130,15 +130,19 @@ class ForgetfulFs:
     def crash(self, survival: Survival) -> None:
         """The power fails: files that are open can only be closed, the rest is what survives."""
         self._root = _surviving_directory(self._root, survival)
-        self._used_bytes = _total_bytes(self._root)
+        self._used_bytes = _size_of(self._root)
         self.life += 1
 
     def survivors(self, survival: Survival) -> ForgetfulFs:
         """The disk as it would be after a crash at this moment."""
         disk = ForgetfulFs(capacity_bytes=self.capacity_bytes)
         disk._root = _surviving_directory(self._root, survival)
-        disk._used_bytes = _total_bytes(disk._root)
+        disk._used_bytes = _size_of(disk._root)
         return disk
+
+    def contents(self) -> dict[Path, bytes]:
+        """Every file and what is in it."""
+        return dict(_files(self._root, Path("/")))
 
     # -- damage -----------------------------------------------------------------------------------
 
@@ -199,8 +203,8 @@ class ForgetfulFs:
         if directory is None or old.name not in directory.live:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(old))
         self.begin("rename", old)
+        self._used_bytes -= _size_of(directory.live.get(new.name))
         directory.change(old.name, new.name)
-        self._used_bytes = _total_bytes(self._root)
         self.end("rename", old)
 
     def remove(self, path: Path) -> None:
@@ -208,8 +212,8 @@ class ForgetfulFs:
         if directory is None or path.name not in directory.live:
             return
         self.begin("remove", path)
+        self._used_bytes -= _size_of(directory.live[path.name])
         directory.change(path.name, None)
-        self._used_bytes = _total_bytes(self._root)
         self.end("remove", path)
 
     def remove_tree(self, path: Path) -> None:
@@ -452,8 +456,20 @@ def _surviving_directory(directory: _Directory, survival: Survival) -> _Director
     return _Directory(durable=survivors, live=dict(survivors))
 
 
-def _total_bytes(directory: _Directory) -> int:
-    return sum(
-        len(node.live) if isinstance(node, _File) else _total_bytes(node)
-        for node in directory.live.values()
-    )
+def _files(directory: _Directory, path: Path) -> Iterator[tuple[Path, bytes]]:
+    for name in sorted(directory.live):
+        node = directory.live[name]
+        if isinstance(node, _Directory):
+            yield from _files(node, path / name)
+        else:
+            yield path / name, bytes(node.live)
+
+
+def _size_of(node: _File | _Directory | None) -> int:
+    match node:
+        case None:
+            return 0
+        case _File():
+            return len(node.live)
+        case _Directory():
+            return sum(map(_size_of, node.live.values()))

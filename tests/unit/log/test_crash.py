@@ -1,0 +1,315 @@
+"""Cut the power after every write, sync and rename of a long run, and see what is left.
+
+A run does everything a log can do. After each operation that reaches the disk or the store, the
+disk is crashed in several ways, on a copy; recovery opens what is left, and must find: everything
+that was synced, nothing torn, offsets without a gap, a log that some version of the run's log
+begins with, and the state that the dumb twin works out from the batches alone.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from functools import lru_cache
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+from suiro.model.ids import LeaderEpoch, Offset
+
+from cluster.log import segment
+from cluster.log.config import LogConfig
+from tests.sim.disk import NAMED_SURVIVALS, Chance, Everything, ForgetfulFs, Operation
+from tests.unit.log.kit import (
+    Implied,
+    Place,
+    TracedStore,
+    aborted_of,
+    batch,
+    head,
+    marker,
+    producers_of,
+    read_all,
+    stored,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from cluster.log.partition_log import PartitionLog
+    from tests.sim.disk import Survival
+
+Producers = dict[int, tuple[int, list[tuple[int, int, int]], int, int]]
+
+CONFIG = LogConfig(segment_bytes=500, index_interval_bytes=120)
+SEEDS = 3
+OPERATIONS = 120
+CHANCES = 4
+
+
+@lru_cache(maxsize=512)
+def implied(batches: tuple[bytes, ...]) -> Implied:
+    return Implied(batches)
+
+
+@lru_cache(maxsize=512)
+def producers(batches: tuple[bytes, ...]) -> Producers:
+    return implied(batches).producers()
+
+
+@lru_cache(maxsize=512)
+def aborted(batches: tuple[bytes, ...]) -> set[int]:
+    return implied(batches).aborted()
+
+
+@lru_cache(maxsize=512)
+def last_stable_offset(batches: tuple[bytes, ...], high_watermark: int) -> int:
+    return implied(batches).last_stable_offset(high_watermark)
+
+
+@lru_cache(maxsize=512)
+def ends(batches: tuple[bytes, ...]) -> list[int]:
+    return [head(raw).end for raw in batches]
+
+
+def end_of(batches: tuple[bytes, ...]) -> int:
+    return head(batches[-1]).end if batches else 0
+
+
+class Run:
+    """One life of a log, the versions that a crash may bring back, and what it may not lose."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = Random(seed)
+        self.crash_rng = Random(seed + 1_000_000)
+        self.fs = ForgetfulFs()
+        self.place = Place(self.fs)
+        self.log = self.place.open(CONFIG)
+        self.leader_epoch = 0
+        self.batches: tuple[bytes, ...] = ()  # from offset 0 on, also what was trimmed
+        self.versions: set[tuple[bytes, ...]] = {()}
+        self.starts = {0}
+        self.synced_end = 0
+        self.crashes = 0
+        self.cuts = 0
+        self.fs.after = self.on_operation
+        self.place.store.after = self.crash_everywhere
+
+    # -- the run ----------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        actions = [
+            (30, self.append),
+            (12, self.append_marker),
+            (8, self.follow),
+            (14, self.sync),
+            (4, self.log.roll),
+            (6, self.truncate),
+            (6, self.trim),
+            (5, self.checkpoint),
+            (5, self.place.clean_up),
+            (3, self.reopen),
+        ]
+        weights = [weight for weight, _ in actions]
+        self.rng.choices([action for _, action in actions], weights)[0]()
+
+    def may_become(self, batches: tuple[bytes, ...]) -> None:
+        """From now on a crash may leave this version of the log."""
+        self.batches = batches
+        self.versions.add(batches)
+
+    def append(self) -> None:
+        producer_id = self.rng.choice([-1, 1, 2, 3])
+        known = self.log.state.producers.get(producer_id)
+        producer = (-1, -1, -1)
+        transactional = False
+        if producer_id > 0:
+            producer = (producer_id, 0, 0)
+            transactional = producer_id > 1
+            if known is not None:
+                producer = (producer_id, known.producer_epoch, known.next_sequence)
+        raw = batch(
+            self.rng.randint(1, 3),
+            size=self.rng.randint(0, 120),
+            producer=producer,
+            transactional=transactional,
+            timestamp_ms=self.rng.randint(0, 1_000),
+            fill=self.rng.randint(1, 255),
+        )
+        epoch = LeaderEpoch(self.leader_epoch)
+        self.may_become((*self.batches, stored(raw, self.log.log_end, epoch)))
+        self.log.append_as_leader(raw, epoch, 0)
+
+    def append_marker(self) -> None:
+        producer_id = self.rng.choice([2, 3])
+        known = self.log.state.producers.get(producer_id)
+        epoch = known.producer_epoch + 1 if known is not None else 1
+        raw = marker(producer_id, epoch, commit=self.rng.random() < 0.5)
+        self.may_become((*self.batches, stored(raw, self.log.log_end, self.leader_epoch)))
+        self.log.append_control(raw, LeaderEpoch(self.leader_epoch), 0)
+
+    def follow(self) -> None:
+        """Several batches in one write, of epochs that may rise."""
+        run: list[bytes] = []
+        end = int(self.log.log_end)
+        for _ in range(self.rng.randint(1, 4)):
+            self.leader_epoch += self.rng.random() < 0.3
+            run.append(stored(batch(2, size=self.rng.randint(0, 90)), end, self.leader_epoch))
+            end += 2
+        for number in range(len(run)):
+            self.may_become((*self.batches, run[number]))
+        self.log.append_as_follower(b"".join(run), 0)
+
+    def sync(self) -> None:
+        self.synced_end = self.log.sync()
+        assert self.synced_end == self.log.log_end
+        self.versions = {self.batches}
+
+    def truncate(self) -> None:
+        offset = self.rng.randint(self.log.log_start, self.log.log_end)
+        kept = tuple(raw for raw in self.batches if head(raw).end <= offset)
+        if end_of(kept) < self.log.log_start:
+            return  # a batch that the log start cuts in two
+        self.synced_end = min(self.synced_end, end_of(kept))
+        self.may_become(kept)
+        self.log.truncate_to(Offset(offset), 0)
+        self.leader_epoch += 1
+
+    def trim(self) -> None:
+        limit = min(self.log.log_end, self.log.log_start + 25)
+        start = self.rng.randint(self.log.log_start, limit)
+        self.starts.add(start)
+        self.log.trim_to(Offset(start))
+        self.starts = {int(self.log.log_start)}
+
+    def checkpoint(self) -> None:
+        self.log.checkpoint(self.log.log_end, 0)
+
+    def reopen(self) -> None:
+        if self.rng.random() < 0.5:
+            self.log.close()
+            self.synced_end = self.log.log_end
+            self.versions = {self.batches}
+        self.log = self.place.open(CONFIG)  # else as after kill -9: nothing is lost
+
+    # -- the crashes ------------------------------------------------------------------------------
+
+    def on_operation(self, operation: Operation) -> None:
+        self.crash_everywhere()
+
+    def crash_everywhere(self) -> None:
+        """Every outcome that differs from the others of this moment."""
+        seen: list[tuple[dict[Path, bytes], dict[bytes, bytes]]] = []
+        for survival, content in self.outcomes():
+            fs = self.fs.survivors(survival)
+            outcome = (fs.contents(), content)
+            if outcome not in seen:
+                seen.append(outcome)
+                self.crashes += 1
+                self.check(Place(fs, TracedStore(content)))
+
+    def outcomes(self) -> Iterator[tuple[Survival, dict[bytes, bytes]]]:
+        states = self.place.store.states
+        for survival in NAMED_SURVIVALS:
+            yield survival, self.crash_rng.choice(states)
+        for _ in range(CHANCES):
+            yield Chance(self.crash_rng), self.crash_rng.choice(states)
+
+    def check(self, place: Place) -> None:
+        log = place.open(CONFIG)
+        assert int(log.log_start) in self.starts
+        found = tuple(read_all(log))
+        versions = self.versions_of(log, found)
+        assert log.log_end >= self.synced_end
+        self.cuts += log.recovery.cut is not None
+        check_state(log, found, versions)
+        if self.crash_rng.random() < 0.05:
+            check_life_goes_on(log, place, found)
+
+    def versions_of(self, log: PartitionLog, found: tuple[bytes, ...]) -> list[tuple[bytes, ...]]:
+        """The versions that this log is a part of, each up to its end.
+
+        A log of which nothing is left above its start may be a part of several.
+        """
+        candidates = []
+        for version in self.versions:
+            upto = version[: bisect_right(ends(version), log.log_end)]
+            above = upto[bisect_right(ends(upto), log.log_start) :]
+            is_empty = log.log_end == log.log_start
+            if above == found and (is_empty or end_of(upto) == log.log_end):
+                candidates.append(upto)
+        assert candidates, f"[{log.log_start}, {log.log_end}) is no version of this log"
+        return candidates
+
+
+def check_state(
+    log: PartitionLog, found: tuple[bytes, ...], versions: list[tuple[bytes, ...]]
+) -> None:
+    """What recovery worked out, against the twin."""
+    for offset, epoch in implied(found).epochs().items():
+        assert offset < log.log_start or log.epoch_of(Offset(offset)) == epoch
+    base = log._segments[0].base
+    version = max(versions, key=end_of)
+    held = tuple(raw for raw in version if head(raw).base_offset >= base)
+    assert any(is_between(producers(held), producers_of(log.state), producers(v)) for v in versions)
+    visible = {head(raw).base_offset for raw in found}
+    assert aborted_of(log.state, found) == aborted(version) & visible
+    for high_watermark in (log.log_start, log.log_end):
+        stable = log.state.producers.last_stable_offset(high_watermark)
+        expected = last_stable_offset(version, high_watermark)
+        assert stable == expected or expected < log.log_start
+    for asked in (0, 400, 900):
+        newer = [h for h in map(head, found) if h.max_timestamp_ms >= asked]
+        first = max(newer[0].base_offset, log.log_start) if newer else None
+        assert log.offset_for_timestamp(asked) == first
+
+
+def is_between(held: Producers, found: Producers, whole: Producers) -> bool:
+    """Recovery knows of producers at least what the segments tell, and nothing that never was.
+
+    In between lies what only a snapshot knows, of batches that were trimmed.
+    """
+    if not held.keys() <= found.keys() <= whole.keys():
+        return False
+    for producer_id, (epoch, sent, open_from, marker_at) in found.items():
+        all_epoch, all_sent, all_open_from, all_marker_at = whole[producer_id]
+        _, held_sent, held_open_from, held_marker_at = held.get(producer_id, (0, [], -1, -1))
+        if epoch != all_epoch or all_sent[len(all_sent) - len(sent) :] != sent:
+            return False
+        if len(sent) < len(held_sent) or marker_at not in (held_marker_at, all_marker_at):
+            return False
+        if (open_from < 0) != (all_open_from < 0) or open_from < all_open_from:
+            return False
+        if held_open_from >= 0 and open_from > held_open_from:
+            return False
+    return True
+
+
+def check_life_goes_on(log: PartitionLog, place: Place, found: tuple[bytes, ...]) -> None:
+    """The recovered log takes writes, and opens again as it is."""
+    epoch = LeaderEpoch(max(0, log.last_epoch) + 1)
+    base = log.append_as_leader(batch(2), epoch, 0).base_offset
+    log.sync()
+    log.checkpoint(log.log_end, 0)
+    assert isinstance(place.fs, ForgetfulFs)
+    fs = place.fs.survivors(NAMED_SURVIVALS[0])
+    again = Place(fs, TracedStore(place.store.states[0])).open(CONFIG)
+    assert read_all(again) == [*found, stored(batch(2), base, epoch)]
+    assert producers_of(again.state).items() <= producers_of(log.state).items()
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_every_crash_leaves_a_log(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segment, "INDEX_FLUSH_ENTRIES", 2)
+    run = Run(seed)
+    for _ in range(OPERATIONS):
+        run.step()
+    run.sync()
+    run.crash_everywhere()
+    print(f"seed {seed}: {run.crashes} crashes, {run.cuts} cuts, {len(run.fs.trace)} operations")
+    assert run.crashes > 1_000
+    assert run.cuts > 100
+    run.fs.crash(Everything())
+    assert tuple(read_all(run.place.open(CONFIG))) == tuple(
+        raw for raw in run.batches if head(raw).end > run.log.log_start
+    )

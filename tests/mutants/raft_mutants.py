@@ -218,5 +218,4 @@ CANARY = Mutant(
     "canary: the same majority, written otherwise",
     "nothing",
     (Edit(quorum.majority, "voters // 2 + 1", "(voters + 2) // 2"),),
-    is_canary=True,
 )

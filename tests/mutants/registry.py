@@ -29,27 +29,6 @@ class Edit:
     before: str
     after: str
 
-    def compiled(self) -> CodeType:
-        function = self._function()
-        source = textwrap.dedent(inspect.getsource(function))
-        found = source.count(self.before)
-        assert found == 1, f"{function.__qualname__} has {self.before!r} {found} times"
-        namespace: dict[str, Any] = {}
-        code = compile(
-            source.replace(self.before, self.after),
-            f"<mutant of {function.__qualname__}>",
-            "exec",
-            flags=__future__.annotations.compiler_flag,
-            dont_inherit=True,
-        )
-        exec(code, function.__globals__, namespace)
-        mutant: FunctionType = namespace[function.__name__]
-        return mutant.__code__
-
-    def _function(self) -> FunctionType:
-        assert inspect.isfunction(self.function)
-        return self.function
-
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
@@ -58,18 +37,44 @@ class Mutant:
     name: str
     breaks: str
     edits: tuple[Edit, ...]
-    is_canary: bool = False
-    """Changes nothing that matters: whoever catches it cries wolf."""
+    """Several for a bug that one line of defence alone would stop."""
 
     @contextmanager
     def planted(self) -> Iterator[None]:
         """Run the body with the bug in place."""
-        changes = [(edit._function(), edit.compiled()) for edit in self.edits]
-        originals = [(function, function.__code__) for function, _ in changes]
+        functions = dict.fromkeys(_python_function(edit.function) for edit in self.edits)
+        mutated = [(function, _compiled(function, self.edits)) for function in functions]
+        originals = [(function, function.__code__) for function in functions]
         try:
-            for function, code in changes:
+            for function, code in mutated:
                 function.__code__ = code
             yield
         finally:
             for function, code in originals:
                 function.__code__ = code
+
+
+def _python_function(function: Callable[..., Any]) -> FunctionType:
+    assert inspect.isfunction(function)
+    return function
+
+
+def _compiled(function: FunctionType, edits: tuple[Edit, ...]) -> CodeType:
+    """The function's code after all the edits that concern it."""
+    source = textwrap.dedent(inspect.getsource(function))
+    for edit in edits:
+        if edit.function is function:
+            found = source.count(edit.before)
+            assert found == 1, f"{function.__qualname__} has {edit.before!r} {found} times"
+            source = source.replace(edit.before, edit.after)
+    namespace: dict[str, Any] = {}
+    code = compile(
+        source,
+        f"<mutant of {function.__qualname__}>",
+        "exec",
+        flags=__future__.annotations.compiler_flag,
+        dont_inherit=True,
+    )
+    exec(code, function.__globals__, namespace)
+    mutant: FunctionType = namespace[function.__name__]
+    return mutant.__code__

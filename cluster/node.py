@@ -48,10 +48,10 @@ class Node:
         self._controller = (
             Controller(config, self._identity, env) if "controller" in config.roles else None
         )
-        self._broker = (
-            Broker(config, self._identity.cluster_id, env) if "broker" in config.roles else None
-        )
         self._quorum = QuorumClient(env, config.controllers or (config.advertised,))
+        self._broker = (
+            Broker(config, self._hello(), env, self._quorum) if "broker" in config.roles else None
+        )
         self._feed = MetadataFeed(env, self._quorum, self._hello(), self._on_delta)
         self._server = Server(self._services())
 
@@ -87,10 +87,12 @@ class Node:
             self._registration(former_epoch, port),
             session_timeout_ms=self.config.session_timeout_ms,
             image_index=lambda: self._feed.index,
+            on_notice=broker.on_notice,
         )
         stopped_cleanly = False
         try:
             index = await session.register()
+            broker.registered(session.broker_epoch)
             log.info("registered with broker epoch %d", session.broker_epoch)
             feeding = tasks.create_task(self._feed.run(), name="metadata feed")
             await self._feed.reached(index)
@@ -127,18 +129,16 @@ class Node:
         while (node := self._feed.image.nodes.get(node_id)) is None or node.fenced:
             await self._feed.changed()
 
-    async def _on_delta(self, image: ClusterImage, delta: Delta) -> None:
+    async def _on_delta(self, image: ClusterImage, delta: Delta, index: int) -> None:
         if self._broker is not None:
-            await self._broker.on_delta(image, delta)
+            await self._broker.on_delta(image, delta, index)
 
     def _services(self) -> list[Service]:
         services: list[Service] = []
         if self._controller is not None:
             services += self._controller.services()
         if self._broker is not None:
-            services += self._broker.services(
-                self._feed, self._quorum, with_admin=self._controller is None
-            )
+            services += self._broker.services(self._feed, with_admin=self._controller is None)
         return services
 
     def _hello(self) -> Hello:

@@ -55,6 +55,8 @@ class Connection:
     bootstrap: Sequence[Address]
     transport: Transport
     client_id: str = "suiro-python"
+    create_missing: bool = False
+    """Ask for topics that are not there to be made, as producers do."""
     rng: random.Random = field(default_factory=random.Random)
     cluster_id: str = ""
     brokers: dict[NodeId, Address] = field(default_factory=dict)
@@ -116,9 +118,10 @@ class Connection:
 
     async def _fetch(self, names: list[str]) -> SuiroError | None:
         """One round: learn what is known; an error for a topic that is not, to be retried."""
-        reply = await self._ask_around(
-            BrokerMethods.METADATA, pb.MetadataRequest(hello=self.hello(), topics=names)
+        request = pb.MetadataRequest(
+            hello=self.hello(), topics=names, create_missing=self.create_missing
         )
+        reply = await self._ask_around(BrokerMethods.METADATA, request)
         self._learn(reply)
         for topic in reply.topics:
             if topic.error.code:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from cluster.broker.log_directories import LogDirectories
 from cluster.broker.replicas import Replicas
+from cluster.broker.replication_lease import Lease
 from cluster.broker.service import AdminProxy, BrokerService
 
 if TYPE_CHECKING:
+    from suiro._proto.common_pb2 import Hello
+    from suiro._proto.controller_pb2 import NodeNotice
     from suiro.model.ids import BrokerEpoch
     from suiro.model.image import ClusterImage, Delta
     from suiro.transport.api import Service
@@ -19,33 +21,48 @@ if TYPE_CHECKING:
     from cluster.host.metadata_feed import MetadataFeed
     from cluster.host.quorum_client import QuorumClient
 
+LEASE_MARGIN_MS: Final = 200
+"""What two clocks may drift apart during a session timeout, and a moment to act on it."""
+
 
 class Broker:
     """Made by the node; `open` before it registers, `run` while it serves, `close` at the end."""
 
-    def __init__(self, config: NodeConfig, cluster_id: str, env: Env) -> None:
-        self._env = env
+    def __init__(self, config: NodeConfig, hello: Hello, env: Env, quorum: QuorumClient) -> None:
+        self._quorum = quorum
+        self._lease = Lease(LEASE_MARGIN_MS)
         self._directories = LogDirectories(env, config.log_directories)
-        self.replicas = Replicas(config.node_id, cluster_id, env, self._directories)
+        self.replicas = Replicas(env, hello, self._directories, quorum, self._lease)
 
-    def services(
-        self, feed: MetadataFeed, quorum: QuorumClient, *, with_admin: bool
-    ) -> list[Service]:
+    def services(self, feed: MetadataFeed, *, with_admin: bool) -> list[Service]:
         """What it serves; a node that is a controller too answers Admin calls itself."""
-        services: list[Service] = [BrokerService(self.replicas, feed, quorum)]
-        return [*services, AdminProxy(quorum)] if with_admin else services
+        services: list[Service] = [BrokerService(self.replicas, feed, self._quorum)]
+        return [*services, AdminProxy(self._quorum)] if with_admin else services
 
     async def open(self) -> BrokerEpoch | None:
         """Open the disks; the epoch of the last life, if that ended cleanly."""
         await self._directories.start()
         return self._directories.clean_epoch
 
-    async def on_delta(self, image: ClusterImage, delta: Delta) -> None:
+    def registered(self, broker_epoch: BrokerEpoch) -> None:
+        """The quorum knows this incarnation by this epoch."""
+        self.replicas.broker_epoch = broker_epoch
+
+    async def on_delta(self, image: ClusterImage, delta: Delta, index: int) -> None:
         await self.replicas.on_delta(image, delta)
+        self._lease.on_image(index)
+
+    def on_notice(self, notice: NodeNotice, sent_ms: float) -> None:
+        """The quorum has answered the heartbeat that was sent then."""
+        self._lease.on_notice(
+            sent_ms=int(sent_ms),
+            session_timeout_ms=notice.session_timeout_ms,
+            committed_index=notice.committed_index,
+            fenced=notice.fenced,
+        )
 
     async def run(self) -> None:
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.replicas.syncer.run(), name="syncer")
+        await self.replicas.hub.run(self.replicas.broker_epoch)
 
     async def close(self, broker_epoch: BrokerEpoch | None) -> None:
         """Close everything; with an epoch, the shutdown is marked as clean."""

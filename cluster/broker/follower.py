@@ -73,6 +73,10 @@ class Follower:
         """Wait for the next stream; `announce` goes first on it."""
         self._announced_ms = None
 
+    def on_refused(self, now_ms: int) -> None:
+        """The leader answered with an error: the metadata of one side lag. `tick` asks again."""
+        self._announced_ms = now_ms
+
     def on_part(self, part: Part, now_ms: int) -> list[FollowerEffect]:
         """The leader has sent something."""
         if part.leader_epoch != self.leader_epoch:
@@ -111,10 +115,9 @@ class Follower:
 
     def tick(self, now_ms: int) -> list[FollowerEffect]:
         """Announce again if the leader has not answered for a while."""
-        waits = self._announced_ms is not None and not self.matches
-        if waits and now_ms - (self._announced_ms or 0) >= ANNOUNCE_RETRY_MS:
-            return self.announce(now_ms)
-        return []
+        if self._announced_ms is None or now_ms - self._announced_ms < ANNOUNCE_RETRY_MS:
+            return []
+        return self.announce(now_ms)
 
     def _cut(self, diverging: Divergence) -> list[FollowerEffect]:
         offset = truncation_point(self._log, diverging)

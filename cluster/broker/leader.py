@@ -243,14 +243,16 @@ class Leader:
         assert state.leader_epoch == self.state.leader_epoch
         if state.partition_epoch <= self.state.partition_epoch:
             return []
-        before, self.state = self.state.isr, state
+        before, self.state = self.state, state
         self._pending = None
         self._uncertain = ()
         self._retry_ms = now_ms
-        self._keep_followers(now_ms)
         effects: list[LeaderEffect] = []
-        if state.isr != before:
-            effects.append(IsrChanged(state.partition_epoch, before, state.isr))
+        if state.isr != before.isr:
+            effects.append(IsrChanged(state.partition_epoch, before.isr, state.isr))
+        if state.partition_epoch > before.partition_epoch + 1:
+            effects += self._forget_outsiders(before)
+        self._keep_followers(now_ms)
         return [*effects, *self._advance(), *self._propose(now_ms)]
 
     def on_outcome(
@@ -351,6 +353,17 @@ class Leader:
             for node in self.state.replicas
             if node != self._node
         }
+
+    def _forget_outsiders(self, before: PartitionState) -> list[LeaderEffect]:
+        """States were missed. In between, a replica outside the ISR may have been removed, have
+        deleted its log, and been added again: what it said no longer counts.
+        """
+        insiders = set(self.state.isr) & set(before.isr)
+        outsiders = [node for node in self._followers if node not in insiders]
+        for node in outsiders:
+            del self._followers[node]
+        again = UnknownLeaderEpoch(f"{self.partition}: announce yourself again")
+        return [Refuse(node, again) for node in outsiders if node in self.state.replicas]
 
     def _refusal(self, node: NodeId, position: Position) -> SuiroError | None:
         epoch = self.state.leader_epoch

@@ -1,15 +1,15 @@
 """One partition on this broker: its log, its role, and who waits for it.
 
-Belongs to the loop's thread. Appends and reads go straight to the log (the page cache answers in
-microseconds); only syncs run elsewhere, through `Syncer`. Readers are told when more became visible
-by callbacks that may not block.
+Belongs to the loop's thread. What to do is decided by the pure cores (`leader`, `follower`); this
+is their shell: it carries their effects out on the log and hands the rest to `Neighbours`. Appends
+and reads go straight to the log (the page cache answers in microseconds); only syncs run elsewhere.
 """
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, assert_never
 
 from suiro._proto.common_pb2 import READ_COMMITTED
 from suiro.model.batch import walk
@@ -23,8 +23,25 @@ from suiro.model.errors import (
 from suiro.model.ids import NO_LEADER, LeaderEpoch, Offset
 from suiro.model.limits import PRODUCERS_WAITING_MAX
 
+from cluster.broker.follower import Follower, Part
 from cluster.broker.leader import Leader
-from cluster.broker.replication_effects import HighWatermark
+from cluster.broker.replication_effects import (
+    Ack,
+    Announce,
+    Append,
+    Diverging,
+    EpochStarted,
+    HighWatermark,
+    IsrChanged,
+    ProposeIsr,
+    Read,
+    Ready,
+    Refuse,
+    RestartAt,
+    TrimTo,
+    TruncateTo,
+)
+from cluster.broker.replication_role import ReplicaRole, role_of
 from cluster.broker.visible import committed_only
 from cluster.host.waitlist import Waitlist
 from cluster.log.config import Flush
@@ -35,12 +52,38 @@ if TYPE_CHECKING:
     from suiro._proto.common_pb2 import Isolation
     from suiro.model.batch import Buffer
     from suiro.model.error_base import SuiroError
-    from suiro.model.ids import NodeId, TopicPartition
+    from suiro.model.ids import BrokerEpoch, NodeId, TopicPartition
     from suiro.model.image import Node
     from suiro.model.records import PartitionState
 
-    from cluster.broker.replication_effects import LeaderEffect
+    from cluster.broker.replication_effects import FollowerEffect, LeaderEffect
+    from cluster.broker.replication_epochs import Divergence, Position
+    from cluster.broker.replication_lease import Lease
+    from cluster.host.clock import Clock
     from cluster.log.partition_log import AppendInfo, PartitionLog
+
+
+class Neighbours(Protocol):
+    """The world around a partition: other replicas, the controller, the disk's syncer."""
+
+    def ready(self, node: NodeId, partition: Partition) -> None: ...
+    def refuse(self, node: NodeId, partition: Partition, error: SuiroError) -> None: ...
+    def propose(self, partition: Partition, proposal: ProposeIsr) -> None: ...
+    def announce(self, partition: Partition, position: Position) -> None: ...
+    def ack(self, partition: Partition, held_end: Offset) -> None: ...
+    def appended(self, partition: Partition) -> None: ...
+    def event(self, partition: Partition, effect: LeaderEffect | FollowerEffect) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What every partition of a broker shares."""
+
+    node: NodeId
+    nodes: Mapping[NodeId, Node]
+    lease: Lease
+    clock: Clock
+    neighbours: Neighbours
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +96,17 @@ class Run:
     last_stable_offset: int
     log_start: int
 
-    @property
-    def is_empty(self) -> bool:
-        return not self.batches
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """What to send to a follower next."""
+
+    leader_epoch: LeaderEpoch
+    start: Offset
+    data: bytes
+    high_watermark: Offset
+    log_start: Offset
+    diverging: Divergence | None
 
 
 class Partition:
@@ -64,19 +115,19 @@ class Partition:
     def __init__(
         self,
         partition: TopicPartition,
-        node: NodeId,
+        situation: Situation,
         log: PartitionLog,
-        high_watermark: Offset,
-        nodes: Mapping[NodeId, Node],
+        state: PartitionState,
     ) -> None:
+        saved = log.saved_high_watermark or log.log_start
         self.partition = partition
         self.log = log
-        self.high_watermark = high_watermark
+        self.high_watermark = Offset(min(max(saved, log.log_start), log.log_end))
         self.min_isr = 1
-        self._node = node
-        self._nodes = nodes
-        self._state: PartitionState | None = None
+        self.state = state
+        self._at = situation
         self._leader: Leader | None = None
+        self._follower: Follower | None = None
         self._readers: dict[Callable[[], None], None] = {}
         self._producers: Waitlist[asyncio.Future[None]] = Waitlist(PRODUCERS_WAITING_MAX)
 
@@ -87,68 +138,100 @@ class Partition:
         return self._leader is not None
 
     @property
-    def state(self) -> PartitionState | None:
-        """What the metadata says of this partition, as far as this broker knows."""
-        return self._state
+    def follows(self) -> NodeId | None:
+        """The leader that this replica follows, if it does."""
+        return self.state.leader if self._follower is not None else None
 
-    def on_state(self, state: PartitionState, now_ms: int) -> None:
-        """The controller has decided: lead, go on leading, or stop."""
-        former, self._state = self._state, state
-        if state.leader != self._node:
+    @property
+    def has_followers(self) -> bool:
+        return self._leader is not None and len(self.state.replicas) > 1
+
+    def on_state(self, state: PartitionState, broker_epoch: BrokerEpoch) -> None:
+        """The controller has decided: lead, follow, go on, or wait."""
+        at, now_ms = self._at, self._now_ms()
+        former, self.state = self.state, state
+        role = role_of(at.node, broker_epoch, at.nodes, state, self.log.last_epoch)
+        same_epoch = former.leader_epoch == state.leader_epoch
+        if role is ReplicaRole.LEADER and self._leader is not None and same_epoch:
+            self._lead(self._leader.on_state(state, now_ms))
+        elif role is ReplicaRole.FOLLOWER and self._follower is not None and same_epoch:
+            return
+        else:
             self._resign()
-        elif former is None or former.leader_epoch != state.leader_epoch or not self._leader:
-            self._resign()
+            self._take_role(role, now_ms)
+        self._tell_readers()
+
+    def _take_role(self, role: ReplicaRole, now_ms: int) -> None:
+        if role is ReplicaRole.LEADER:
             self._leader = Leader(
                 self.partition,
-                self._node,
-                state,
+                self._at.node,
+                self.state,
                 log=self.log,
                 high_watermark=self.high_watermark,
-                nodes=self._nodes,
+                nodes=self._at.nodes,
             )
-            self._carry_out(self._leader.start(self._held_end(), now_ms))
-        else:
-            self._carry_out(self._leader.on_state(state, now_ms))
-        self._tell_readers()
+            self._lead(self._leader.start(self._held_end(), now_ms))
+        elif role is ReplicaRole.FOLLOWER:
+            self._follower = Follower(
+                self.state.leader_epoch,
+                self.log,
+                held_end=self._held_end(),
+                high_watermark=self.high_watermark,
+            )
+            self._follow(self._follower.announce(now_ms), b"")
 
     def close(self) -> None:
         """No longer here: everyone who waits is told."""
         self._resign()
         self._tell_readers()
 
+    def tick(self) -> None:
+        now_ms = self._now_ms()
+        if self._leader is not None:
+            self._lead(self._leader.tick(now_ms))
+        elif self._follower is not None:
+            self._follow(self._follower.tick(now_ms), b"")
+
     def _resign(self) -> None:
-        self._leader = None
+        self._leader = self._follower = None
         for waiter in self._producers.drain():
             if not waiter.done():
                 waiter.set_exception(self._not_leader())
 
     def _not_leader(self) -> NotLeader:
-        leader = self._state.leader if self._state is not None else NO_LEADER
-        return NotLeader(self.partition, None if leader in {NO_LEADER, self._node} else leader)
+        leader = self.state.leader
+        return NotLeader(self.partition, None if leader in {NO_LEADER, self._at.node} else leader)
 
     def _leading(self) -> Leader:
+        """The leader core, if this broker may act as the leader at this moment."""
         if self._leader is None:
             raise self._not_leader()
+        self._at.lease.check(self.partition, self._now_ms())
         return self._leader
 
     # -- writing ----------------------------------------------------------------------------------
 
-    def append(self, batches: Buffer, *, acks: int, now_ms: int) -> AppendInfo:
+    def append(self, batches: Buffer, *, acks: int) -> AppendInfo:
         """Append as the leader; the answer is due once `wait_committed` lets it through."""
         leader = self._leading()
         if acks == -1:
             leader.check_acks_all(self.min_isr)
-        info = self.log.append_as_leader(batches, leader.state.leader_epoch, now_ms)
+        info = self.log.append_as_leader(batches, self.state.leader_epoch, self._at.clock.now_ms())
         if info.appended:
-            self._carry_out(leader.on_appended(now_ms))
+            self._lead(leader.on_appended(self._now_ms()))
             if self.log.config.flush is not Flush.ACK:
-                self._carry_out(leader.on_held(self.log.log_end))
+                self._lead(leader.on_held(self.log.log_end))
+            self._at.neighbours.appended(self)
         return info
 
     async def wait_committed(self, end: Offset, timeout_s: float) -> None:
-        """Return once every in-sync replica holds everything below `end`."""
-        if self.high_watermark >= end:
-            return
+        """Return once every in-sync replica, and enough of them, hold everything below `end`."""
+        if self.high_watermark < end:
+            await self._wait_for_high_watermark(end, timeout_s)
+        self._leading().check_acks_all(self.min_isr)
+
+    async def _wait_for_high_watermark(self, end: Offset, timeout_s: float) -> None:
         self._leading()
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[None] = loop.create_future()
@@ -166,8 +249,12 @@ class Partition:
 
     def on_synced(self) -> None:
         """The log has been synced up to its `synced_end`."""
-        if self._leader is not None and self.log.config.flush is Flush.ACK:
-            self._carry_out(self._leader.on_held(self.log.synced_end))
+        if self.log.config.flush is not Flush.ACK:
+            return
+        if self._leader is not None:
+            self._lead(self._leader.on_held(self.log.synced_end))
+        elif self._follower is not None:
+            self._follow(self._follower.on_held(self.log.synced_end), b"")
 
     def on_storage_failed(self, error: SuiroError) -> None:
         """The disk gave up: nobody may be told that anything is held."""
@@ -178,23 +265,16 @@ class Partition:
     def _held_end(self) -> Offset:
         return self.log.synced_end if self.log.config.flush is Flush.ACK else self.log.log_end
 
-    def _carry_out(self, effects: list[LeaderEffect]) -> None:
-        for effect in effects:
-            if isinstance(effect, HighWatermark):
-                self.high_watermark = effect.offset
-                for waiter in self._producers.release(effect.offset):
-                    if not waiter.done():
-                        waiter.set_result(None)
-                self._tell_readers()
-
     # -- reading ----------------------------------------------------------------------------------
 
     def read(self, offset: int, bytes_max: int, isolation: Isolation) -> Run:
         """Whole batches from the one that contains `offset`, as far as the reader may see."""
-        self._leading()
+        leader = self._leading()
         stable = self.log.last_stable_offset(self.high_watermark)
         until = stable if isolation == READ_COMMITTED else self.high_watermark
         start = self.log.log_start
+        if offset > self.high_watermark:
+            leader.check_high_watermark()
         if not start <= offset <= self.high_watermark:
             raise OffsetOutOfRange(self.partition, offset, start, self.high_watermark)
         if offset >= until:
@@ -208,7 +288,7 @@ class Partition:
 
     def latest(self, isolation: Isolation) -> Offset:
         """Where a reader that wants only what is new begins."""
-        self._leading()
+        self._leading().check_high_watermark()
         if isolation == READ_COMMITTED:
             return self.log.last_stable_offset(self.high_watermark)
         return self.high_watermark
@@ -231,6 +311,132 @@ class Partition:
     def _tell_readers(self) -> None:
         for wake in tuple(self._readers):
             wake()
+
+    # -- as a leader: what followers say ----------------------------------------------------------
+
+    def on_position(
+        self, node: NodeId, stream: int, broker_epoch: BrokerEpoch, position: Position
+    ) -> None:
+        if self._leader is None:
+            self._at.neighbours.refuse(node, self, self._not_leader())
+        else:
+            self._lead(self._leader.on_position(node, stream, broker_epoch, position))
+
+    def on_ack(self, node: NodeId, stream: int, leader_epoch: int, held_end: Offset) -> None:
+        if self._leader is not None:
+            self._lead(self._leader.on_ack(node, stream, leader_epoch, held_end, self._now_ms()))
+
+    def on_stream_closed(self, node: NodeId, stream: int) -> None:
+        if self._leader is not None:
+            self._leader.on_stream_closed(node, stream)
+
+    def on_outcome(self, proposal: ProposeIsr, error: SuiroError | None) -> None:
+        """What became of an ISR that this leader proposed."""
+        if self._leader is not None:
+            self._lead(self._leader.on_outcome(proposal, error, self._now_ms()))
+
+    def next_for(self, node: NodeId) -> Outgoing | None:
+        """What to send to a follower now; it counts as sent."""
+        leader = self._leader
+        push = None if leader is None else leader.next_push(node)
+        if leader is None or push is None:
+            return None
+        data, diverging, start = b"", None, self.log.log_end
+        match push:
+            case Diverging(divergence):
+                diverging = divergence
+            case Read(start, bytes_max):
+                data = self.log.read(start, bytes_max, self.log.log_end)
+            case _:
+                start = push.start
+        leader.on_pushed(node, _end_of(data) if data else start)
+        return Outgoing(
+            self.state.leader_epoch,
+            start,
+            data,
+            leader.high_watermark,
+            self.log.log_start,
+            diverging,
+        )
+
+    def is_catching_up(self, node: NodeId) -> bool:
+        return self._leader is not None and self._leader.is_catching_up(node)
+
+    def _lead(self, effects: list[LeaderEffect]) -> None:
+        neighbours = self._at.neighbours
+        for effect in effects:
+            match effect:
+                case HighWatermark(offset):
+                    self._raise_high_watermark(offset)
+                case Ready(node):
+                    neighbours.ready(node, self)
+                case Refuse(node, error):
+                    neighbours.refuse(node, self, error)
+                case ProposeIsr():
+                    neighbours.propose(self, effect)
+                case EpochStarted() | IsrChanged():
+                    neighbours.event(self, effect)
+                case _:
+                    assert_never(effect)
+
+    # -- as a follower: what the leader says ------------------------------------------------------
+
+    def on_stream_open(self) -> None:
+        """There is a new stream to the leader: say where this log is."""
+        if self._follower is not None:
+            self._follower.on_stream_closed()
+            self._follow(self._follower.announce(self._now_ms()), b"")
+
+    def on_part(self, part: Part, data: Buffer) -> None:
+        if self._follower is not None:
+            self._follow(self._follower.on_part(part, self._now_ms()), data)
+
+    def _follow(self, effects: list[FollowerEffect], data: Buffer) -> None:
+        neighbours = self._at.neighbours
+        for effect in effects:
+            match effect:
+                case Announce(position):
+                    neighbours.announce(self, position)
+                case Append():
+                    self._append_as_follower(data)
+                case Ack(held_end):
+                    neighbours.ack(self, held_end)
+                case HighWatermark(offset):
+                    self._raise_high_watermark(offset)
+                case TrimTo(offset):
+                    self.log.trim_to(offset)
+                case TruncateTo() | RestartAt():
+                    self._cut(effect)
+                case _:
+                    assert_never(effect)
+
+    def _append_as_follower(self, data: Buffer) -> None:
+        assert self._follower is not None
+        self.log.append_as_follower(data, self._at.clock.now_ms())
+        self._at.neighbours.appended(self)
+        self._follow(self._follower.on_appended(), b"")
+        if self.log.config.flush is not Flush.ACK:
+            self._follow(self._follower.on_held(self.log.log_end), b"")
+
+    def _cut(self, effect: TruncateTo | RestartAt) -> None:
+        assert self._follower is not None
+        self._at.neighbours.event(self, effect)
+        if isinstance(effect, TruncateTo):
+            self.log.truncate_to(effect.offset, self._at.clock.now_ms())
+        else:
+            self.log.restart_at(effect.offset)
+        self.high_watermark = Offset(min(self.high_watermark, self.log.log_end))
+        self._follow(self._follower.on_truncated(self._now_ms()), b"")
+
+    def _raise_high_watermark(self, offset: Offset) -> None:
+        self.high_watermark = offset
+        for waiter in self._producers.release(offset):
+            if not waiter.done():
+                waiter.set_result(None)
+        self._tell_readers()
+
+    def _now_ms(self) -> int:
+        return int(self._at.clock.monotonic_ms())
 
 
 def _end_of(data: bytes) -> Offset:

@@ -81,11 +81,9 @@ class ProduceHandler:
     def _append(self, part: pb.ProducePart, data: memoryview, acks: int) -> _Appended | SuiroError:
         try:
             partition = self._replicas.get(TopicPartition(part.topic, part.partition))
-            info = partition.append(data, acks=acks, now_ms=self._replicas.now_ms())
+            info = partition.append(data, acks=acks)
         except SuiroError as error:
             return error
-        if info.appended:
-            self._replicas.syncer.appended(partition)
         return _Appended(partition, info.base_offset, info.end)
 
     async def _answer(

@@ -1,4 +1,4 @@
-"""All the partitions on this broker: opened, led and dropped as the metadata says.
+"""All the partitions on this broker: opened, led, followed and dropped as the metadata says.
 
 A log is opened when the metadata first names this broker as its replica, in a thread, as recovery
 may take long. Nothing is ever deleted because metadata is absent: only a TopicDeleted record, or a
@@ -14,47 +14,62 @@ from suiro._proto.common_pb2 import HelloReply
 from suiro.model.configs import topic_config
 from suiro.model.error_base import SuiroError
 from suiro.model.errors import NotLeader, TopicIdMismatch, UnknownTopicOrPartition
-from suiro.model.ids import Offset, TopicPartition
+from suiro.model.ids import NO_BROKER_EPOCH, NodeId, TopicPartition
 from suiro.model.records import ConfigResource
 from suiro.version import PROTOCOL_MAX
 
-from cluster.broker.partition import Partition
-from cluster.broker.syncer import Syncer
+from cluster.broker.partition import Partition, Situation
+from cluster.broker.replication_hub import ReplicationHub
+from cluster.broker.replication_role import ReplicaRole, role_of
 from cluster.log.config import Flush, LogConfig
 
 if TYPE_CHECKING:
+    from suiro._proto.common_pb2 import Hello
     from suiro.model.configs import TopicConfig
-    from suiro.model.ids import NodeId
+    from suiro.model.ids import TopicId
     from suiro.model.image import ClusterImage, Delta, Node
     from suiro.model.records import PartitionId, PartitionState
 
     from cluster.broker.log_directories import LogDirectories
+    from cluster.broker.replication_lease import Lease
     from cluster.host.env import Env
+    from cluster.host.quorum_client import QuorumClient
 
 log = logging.getLogger("suiro.broker")
 
 
 class Replicas:
-    """Every partition of this broker, by name."""
+    """Every partition of this broker, by name and by id."""
 
     def __init__(
-        self, node: NodeId, cluster_id: str, env: Env, directories: LogDirectories
+        self,
+        env: Env,
+        hello: Hello,
+        directories: LogDirectories,
+        quorum: QuorumClient,
+        lease: Lease,
     ) -> None:
-        self.node = node
-        self.cluster_id = cluster_id
-        self.syncer = Syncer(env.offload, env.clock)
+        # The cores look at this one all the time, while the image may be replaced by a newer one.
+        nodes: dict[NodeId, Node] = {}
+        self.node = NodeId(hello.node_id)
+        self.cluster_id = hello.cluster_id
+        self.broker_epoch = NO_BROKER_EPOCH
+        self.hub = ReplicationHub(env, hello, nodes, quorum, self.by_id)
+        self._situation = Situation(self.node, nodes, lease, env.clock, self.hub)
+        self._nodes = nodes
         self._env = env
         self._directories = directories
         self._partitions: dict[TopicPartition, Partition] = {}
-        self._by_id: dict[PartitionId, TopicPartition] = {}
+        self._by_id: dict[PartitionId, Partition] = {}
         self._image: ClusterImage | None = None
-        # The leaders look at this one all the time, while the image may be replaced by a newer one.
-        self._nodes: dict[NodeId, Node] = {}
 
     # -- for the handlers -------------------------------------------------------------------------
 
     def find(self, partition: TopicPartition) -> Partition | None:
         return self._partitions.get(partition)
+
+    def by_id(self, partition_id: PartitionId) -> Partition | None:
+        return self._by_id.get(partition_id)
 
     def get(self, partition: TopicPartition) -> Partition:
         """A partition of this broker; else an error that says where it is, if anywhere."""
@@ -68,12 +83,8 @@ class Replicas:
 
     def check_topic_id(self, partition: Partition, topic_id: bytes) -> None:
         """Refuse a caller who means a topic that was deleted and made again."""
-        state = partition.state
-        if topic_id and state is not None and state.topic_id != topic_id:
+        if topic_id and partition.state.topic_id != topic_id:
             raise TopicIdMismatch(f"{partition.partition.topic} was deleted and created again")
-
-    def now_ms(self) -> int:
-        return self._env.clock.now_ms()
 
     def hello_reply(self) -> HelloReply:
         return HelloReply(protocol=PROTOCOL_MAX, cluster_id=self.cluster_id, node_id=self.node)
@@ -100,41 +111,47 @@ class Replicas:
                 self._reconfigure(image, name if resource is ConfigResource.TOPIC else None)
 
     async def _on_state(self, image: ClusterImage, state: PartitionState) -> None:
-        where = TopicPartition(image.topics[state.topic_id].name, state.partition)
+        partition = self._by_id.get(state.id)
         if self.node not in state.replicas:
-            await self._drop(where, state.id)
+            if partition is not None:
+                await self._drop(partition)
             return
-        partition = self._partitions.get(where)
         if partition is None:
+            where = TopicPartition(image.topics[state.topic_id].name, state.partition)
             try:
                 partition = await self._open(image, where, state)
             except SuiroError as error:
                 log.error("%s cannot be opened: %s", where, error)
                 return
-        partition.on_state(state, self.now_ms())
+        self._change_role(partition, state)
+
+    def _change_role(self, partition: Partition, state: PartitionState) -> None:
+        role = role_of(self.node, self.broker_epoch, self._nodes, state, partition.log.last_epoch)
+        follows = state.leader if role is ReplicaRole.FOLLOWER else None
+        if follows is None or follows != partition.follows:
+            self.hub.role_changes(partition, follows)
+        partition.on_state(state, self.broker_epoch)
+        self.hub.keep_ticking(partition, wanted=len(state.replicas) > 1)
 
     async def _open(
         self, image: ClusterImage, where: TopicPartition, state: PartitionState
     ) -> Partition:
         config = _topic_config(image, where.topic)
         opened = await self._directories.open(where, state.topic_id, log_config(config))
-        saved = opened.saved_high_watermark or opened.log_start
-        high_watermark = Offset(min(max(saved, opened.log_start), opened.log_end))
-        partition = Partition(where, self.node, opened, high_watermark, self._nodes)
+        partition = Partition(where, self._situation, opened, state)
         partition.min_isr = config.min_insync_replicas
         self._partitions[where] = partition
-        self._by_id[state.id] = where
+        self._by_id[state.id] = partition
         return partition
 
-    async def _drop_topic(self, topic_id: bytes) -> None:
-        for partition_id in [p for p in self._by_id if p.topic_id == topic_id]:
-            await self._drop(self._by_id[partition_id], partition_id)
+    async def _drop_topic(self, topic_id: TopicId) -> None:
+        for partition in [p for i, p in self._by_id.items() if i.topic_id == topic_id]:
+            await self._drop(partition)
 
-    async def _drop(self, where: TopicPartition, partition_id: PartitionId) -> None:
-        if self._by_id.pop(partition_id, None) is None:
-            return
-        partition = self._partitions.pop(where)
-        self.syncer.forget(partition)
+    async def _drop(self, partition: Partition) -> None:
+        del self._by_id[partition.state.id]
+        del self._partitions[partition.partition]
+        self.hub.forget(partition)
         partition.close()
         await self._directories.delete(partition.log)
 
@@ -148,11 +165,12 @@ class Replicas:
     async def close(self) -> None:
         """Sync and close every log; afterwards the shutdown may be marked as clean."""
         for partition in self._partitions.values():
+            self.hub.forget(partition)
             partition.close()
-            self.syncer.forget(partition)
-            partition.log.checkpoint(partition.high_watermark, self.now_ms())
+            partition.log.checkpoint(partition.high_watermark, self._env.clock.now_ms())
             await self._env.offload.run(partition.log.close)
         self._partitions.clear()
+        self._by_id.clear()
 
 
 def log_config(config: TopicConfig) -> LogConfig:

@@ -56,6 +56,7 @@ class BrokerService:
             Route(BrokerMethods.FETCH, self._fetch.fetch),
             Route(BrokerMethods.FETCH_STREAM, self._fetch.fetch_stream),
             Route(BrokerMethods.LIST_OFFSETS, self.list_offsets),
+            Route(BrokerMethods.REPLICATE, self._replicas.hub.sender.replicate),
         ]
 
     # -- metadata ---------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ class MetadataFeed:
         env: Env,
         quorum: QuorumClient,
         hello: Hello,
-        on_delta: Callable[[ClusterImage, Delta], Awaitable[None]],
+        on_delta: Callable[[ClusterImage, Delta, int], Awaitable[None]],
     ) -> None:
         self.image = ClusterImage()
         self.index = 0
@@ -91,5 +91,5 @@ class MetadataFeed:
         if message.index <= self.index:
             return  # a snapshot that is still arriving, or one that brings nothing new
         self.image, self.index, self._snapshot = image, message.index, None
-        await self._on_delta(image, delta)
+        await self._on_delta(image, delta, self.index)
         self._moved.set()

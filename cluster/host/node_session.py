@@ -1,9 +1,7 @@
 """A node's registration with the quorum, and the session that keeps it alive.
 
-The session is a lease: every heartbeat that is answered extends it by the session timeout, counted
-from when the heartbeat was sent. A node whose lease has run out may have been replaced, so it must
-not act as a leader until the quorum has answered again; and the quorum gives its work to others
-only after at least that long. So no two nodes act for the same partition.
+Every answered heartbeat is handed on with the time at which it was sent: roles that act for the
+cluster only while the quorum counts on them (see `replication_lease`) go by that.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from suiro._proto import controller_pb2 as pb
 from suiro.model.error_base import SuiroError
-from suiro.model.errors import BrokerFenced, NotController, StaleBrokerEpoch, Unavailable
+from suiro.model.errors import NotController, StaleBrokerEpoch, Unavailable
 from suiro.model.ids import BrokerEpoch
 from suiro.retry import Backoff
 from suiro.transport.methods import ControllerMethods
@@ -47,6 +45,7 @@ class NodeSession:
         *,
         session_timeout_ms: int,
         image_index: Callable[[], int],
+        on_notice: Callable[[pb.NodeNotice, float], None],
     ) -> None:
         self.broker_epoch = BrokerEpoch(-1)
         self.ready = False
@@ -58,7 +57,7 @@ class NodeSession:
         self._registration = registration
         self._timeout_ms = session_timeout_ms
         self._image_index = image_index
-        self._lease_until_ms = 0.0
+        self._on_notice = on_notice
         self._hurry = asyncio.Event()
 
     async def register(self) -> int:
@@ -68,11 +67,6 @@ class NodeSession:
         )
         self.broker_epoch = BrokerEpoch(reply.broker_epoch)
         return int(reply.registered_at_index)
-
-    def check_lease(self) -> None:
-        """Raise BrokerFenced unless this node may act as a leader right now."""
-        if self.fenced or self._env.clock.monotonic_ms() >= self._lease_until_ms:
-            raise BrokerFenced("this broker's session with the quorum has lapsed")
 
     def announce(self, *, ready: bool | None = None, want_shutdown: bool | None = None) -> None:
         """Say it with the next heartbeat, which leaves at once."""
@@ -131,7 +125,7 @@ class NodeSession:
     def _heard(self, notice: pb.NodeNotice, sent_at_ms: float) -> None:
         if notice.session_timeout_ms:
             self._timeout_ms = notice.session_timeout_ms
-        self._lease_until_ms = sent_at_ms + self._timeout_ms
+        self._on_notice(notice, sent_at_ms)
         if notice.fenced and not self.fenced:
             log.warning("fenced by the quorum: this node stops serving until it is back in touch")
         self.fenced = notice.fenced

@@ -71,7 +71,10 @@ class Producer:
     ) -> None:
         self.settings = settings or build_settings(ProducerSettings, given)
         self.connection = Connection(
-            parse_bootstrap(bootstrap), GrpcTransport(), client_id=self.settings.client_id
+            parse_bootstrap(bootstrap),
+            GrpcTransport(),
+            client_id=self.settings.client_id,
+            create_missing=True,
         )
         self.accumulator = Accumulator(
             batch_bytes=self.settings.batch_size,

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from suiro.cli.common import Bootstrap, TopicName
+
 if TYPE_CHECKING:
-    from suiro.cli.common import Bootstrap, TopicName
     from suiro.model.record import Record
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +12,6 @@ from suiro.model.errors import CorruptBatch, InvalidRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     Read = Callable[[int], bytes]
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from suiro.cli.common import Bootstrap, TopicName
 from suiro.model.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-    from suiro.cli.common import Bootstrap, TopicName
     from suiro.handle import Sent
 
 

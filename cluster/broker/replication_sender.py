@@ -1,0 +1,195 @@
+"""The leader's side of replication: one stream per follower broker, all partitions on it.
+
+Whatever was appended while a message was on its way goes into the next one together: small appends
+leave at once when nothing is in flight and are coalesced when something is. In-sync replicas are
+served before those that are catching up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from suiro._proto import broker_pb2 as pb
+from suiro.model.errors import ClusterIdMismatch, InvalidRequest
+from suiro.model.ids import BrokerEpoch, LeaderEpoch, NodeId, Offset, TopicId
+from suiro.model.limits import MIB
+from suiro.model.records import PartitionId
+from suiro.transport.framing import Framed
+from suiro.transport.wire_errors import error_to_proto
+
+from cluster.broker.replication_epochs import Position
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from suiro.model.batch import Buffer
+    from suiro.model.error_base import SuiroError
+    from suiro.transport.api import Peer, Stream
+
+    from cluster.broker.partition import Outgoing, Partition
+
+    ReplicaStream = Stream[Framed[pb.ReplicateReply], pb.ReplicateRequest]
+
+MESSAGE_BYTES: Final = 4 * MIB
+"""No more partitions are added to a message that has grown beyond this."""
+
+FindPartition = "Callable[[PartitionId], Partition | None]"
+
+
+class ReplicationSender:
+    """Serves Replicate, and is told by the partitions when there is something to send."""
+
+    def __init__(self, cluster_id: str, find: Callable[[PartitionId], Partition | None]) -> None:
+        self._cluster_id = cluster_id
+        self._find = find
+        self._streams: dict[NodeId, _FollowerStream] = {}
+        self._accepted = 0
+
+    def ready(self, node: NodeId, partition: Partition) -> None:
+        stream = self._streams.get(node)
+        if stream is not None:
+            stream.ready(partition)
+
+    def refuse(self, node: NodeId, partition: Partition, error: SuiroError) -> None:
+        stream = self._streams.get(node)
+        if stream is not None:
+            stream.refuse(partition, error)
+
+    async def replicate(self, stream: ReplicaStream, _peer: Peer) -> None:
+        first = await stream.receive()
+        if first is None or not first.HasField("hello"):
+            raise InvalidRequest("the first message of Replicate must have a hello")
+        if first.hello.cluster_id != self._cluster_id:
+            raise ClusterIdMismatch(
+                f"this is cluster {self._cluster_id}, the follower is of {first.hello.cluster_id}"
+            )
+        self._accepted += 1
+        node = NodeId(first.hello.node_id)
+        served = _FollowerStream(
+            stream, node, self._accepted, BrokerEpoch(first.broker_epoch), self._find
+        )
+        self._streams[node] = served
+        try:
+            await served.run(first)
+        finally:
+            if self._streams.get(node) is served:
+                del self._streams[node]
+
+
+class _FollowerStream:
+    """One follower broker, while its stream lasts."""
+
+    def __init__(
+        self,
+        stream: ReplicaStream,
+        node: NodeId,
+        number: int,
+        broker_epoch: BrokerEpoch,
+        find: Callable[[PartitionId], Partition | None],
+    ) -> None:
+        self._stream = stream
+        self._node = node
+        self._number = number
+        self._broker_epoch = broker_epoch
+        self._find = find
+        self._ready: dict[Partition, None] = {}
+        self._refused: deque[pb.ReplicaPart] = deque()
+        self._wake = asyncio.Event()
+        self._seen: dict[Partition, None] = {}
+
+    def ready(self, partition: Partition) -> None:
+        self._ready[partition] = None
+        self._wake.set()
+
+    def refuse(self, partition: Partition, error: SuiroError) -> None:
+        state = partition.state
+        self._refused.append(
+            pb.ReplicaPart(
+                topic_id=state.topic_id,
+                partition=state.partition,
+                leader_epoch=state.leader_epoch,
+                error=error_to_proto(error),
+            )
+        )
+        self._wake.set()
+
+    async def run(self, first: pb.ReplicateRequest) -> None:
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                sending = tasks.create_task(self._send_forever(), name=f"feed {self._node}")
+                request: pb.ReplicateRequest | None = first
+                while request is not None:
+                    self._take(request)
+                    request = await self._stream.receive()
+                sending.cancel()
+        finally:
+            for partition in self._seen:
+                partition.on_stream_closed(self._node, self._number)
+
+    def _take(self, request: pb.ReplicateRequest) -> None:
+        for ack in request.acks:
+            partition = self._find(PartitionId(TopicId(ack.topic_id), ack.partition))
+            if partition is not None:
+                held = Offset(ack.held_end)
+                partition.on_ack(self._node, self._number, ack.leader_epoch, held)
+        for item in request.positions:
+            partition = self._find(PartitionId(TopicId(item.topic_id), item.partition))
+            if partition is None:
+                continue  # our metadata are behind; the follower asks again
+            self._seen[partition] = None
+            position = Position(
+                LeaderEpoch(item.leader_epoch),
+                Offset(item.log_start),
+                Offset(item.log_end),
+                LeaderEpoch(item.last_epoch),
+            )
+            partition.on_position(self._node, self._number, self._broker_epoch, position)
+
+    async def _send_forever(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._ready or self._refused:
+                message = self._next_message()
+                if not message.header.parts:
+                    break
+                await self._stream.send(message)
+
+    def _next_message(self) -> Framed[pb.ReplicateReply]:
+        parts = list(self._refused)
+        self._refused.clear()
+        payload: list[Buffer] = []
+        size = 0
+        waiting, self._ready = self._ready, {}
+        for partition in sorted(waiting, key=lambda p: p.is_catching_up(self._node)):
+            if size >= MESSAGE_BYTES:
+                self._ready[partition] = None
+                continue
+            outgoing = partition.next_for(self._node)
+            if outgoing is None:
+                continue
+            parts.append(_part(partition, outgoing))
+            if outgoing.data:
+                payload.append(outgoing.data)
+                size += len(outgoing.data)
+            self._ready[partition] = None  # there may be more; if not, the next look says so
+        return Framed(pb.ReplicateReply(parts=parts), payload)
+
+
+def _part(partition: Partition, outgoing: Outgoing) -> pb.ReplicaPart:
+    state = partition.state
+    part = pb.ReplicaPart(
+        topic_id=state.topic_id,
+        partition=state.partition,
+        leader_epoch=outgoing.leader_epoch,
+        base_offset=outgoing.start,
+        size=len(outgoing.data),
+        high_watermark=outgoing.high_watermark,
+        log_start=outgoing.log_start,
+    )
+    if outgoing.diverging is not None:
+        part.diverging.leader_epoch = outgoing.diverging.leader_epoch
+        part.diverging.end = outgoing.diverging.end
+    return part

@@ -151,7 +151,7 @@ class QuorumWorld:
 
     async def wait_for_leader(self, but: SimController | None = None) -> SimController:
         async with asyncio.timeout(30):
-            while (found := self.leader()) is None or found is but:
+            while (found := self.leader()) is None or found is but:  # noqa: ASYNC110 - virtual time
                 await asyncio.sleep(0.01)
         return found
 
@@ -279,7 +279,7 @@ class FeedFollower:
 
     async def reach(self, index: int) -> None:
         async with asyncio.timeout(20):
-            while self.index < index:
+            while self.index < index:  # noqa: ASYNC110 - virtual time
                 await asyncio.sleep(0.01)
 
 

@@ -236,7 +236,7 @@ class MetadataClient:
         self._at = 0
         self._asked_s = 0.0
 
-    async def call(self, method: Any, request: Any) -> Any:
+    async def call(self, method: Any, request: Any, *, timeout_s: float = CALL_S) -> Any:
         """Until the leader has answered, wherever it is by then."""
         while True:
             nodes = list(self.quorum.nodes.values())
@@ -244,7 +244,7 @@ class MetadataClient:
             self._asked_s = time.monotonic()
             try:
                 return await self.quorum.transport.call(
-                    node.address, method, request, timeout_s=CALL_S
+                    node.address, method, request, timeout_s=timeout_s
                 )
             except NotController as error:
                 self._go_to(nodes, error.leader)

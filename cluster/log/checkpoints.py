@@ -78,16 +78,22 @@ class Checkpoint:
         """Durably: the log starts here, the records below may go."""
         self._store.write([(self._log_start, _encode_number(log_start))], sync=True)
 
-    def end_at(self, recovery_point: Offset, end: Offset) -> None:
-        """Durably: the log is about to be cut at `end`, so nothing here may claim more."""
-        puts = [(self._recovery_point, _encode_number(recovery_point))]
+    def end_at(self, log_start: Offset, recovery_point: Offset, end: Offset) -> None:
+        """Durably: the log is new, or about to be cut at `end`; nothing here may claim more."""
+        puts = [
+            (self._log_start, _encode_number(log_start)),
+            (self._recovery_point, _encode_number(recovery_point)),
+        ]
         self._store.write(puts, ranges=[self._snapshots_above(end)], sync=True)
 
-    def restart_at(self, recovery_point: Offset, offset: Offset) -> None:
-        """Durably: the log is about to be emptied, and its next offset is this one."""
+    def restart_at(self, offset: Offset) -> None:
+        """Durably: the log is about to be emptied, and its next offset is this one.
+
+        Nothing of the old log is promised any more, so the recovery point falls to 0.
+        """
         puts = [
             (self._log_start, _encode_number(offset)),
-            (self._recovery_point, _encode_number(recovery_point)),
+            (self._recovery_point, _encode_number(0)),
         ]
         self._store.write(puts, ranges=[(self._first, self._last)], sync=True)
 

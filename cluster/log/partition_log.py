@@ -305,13 +305,13 @@ class PartitionLog:
         if end < self._log_start:
             self.restart_at(self._log_start)
             return self.log_end
-        self._checkpoint.end_at(min(self._synced_end, end), end)
+        self._checkpoint.end_at(self._log_start, min(self._synced_end, end), end)
         kept = max(1, bisect_right(self._segments, end - 1, key=_BASE))
         try:
             self._retire(kept, len(self._segments))
             if end < self.log_end:
                 self._segments[-1].truncate(end)
-            self._state, _ = rebuild_state(self._segments, self._checkpoint, now_ms)
+            self._state, _ = rebuild_state(self._segments, self._checkpoint, end, now_ms)
         except (OSError, CorruptBatch) as error:
             raise self._failed(error) from error
         self._state.trim(self._log_start)
@@ -338,7 +338,7 @@ class PartitionLog:
     def restart_at(self, offset: Offset) -> None:
         """Drop everything, also what the store knows of it; the next batch goes to `offset`."""
         self._check_writable()
-        self._checkpoint.restart_at(min(self._synced_end, offset), offset)
+        self._checkpoint.restart_at(offset)
         self._log_start = offset
         self._start_over(offset)
 

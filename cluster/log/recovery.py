@@ -113,11 +113,14 @@ class Recovery:
         recovery_point = self._saved.recovery_point
         if recovery_point is not None and recovery_point > end:
             self._fail(f"the log ends at {end}, and was on disk up to {recovery_point}")
-        if recovery_point is None or self._checkpoint.has_snapshot_above(end):
-            recovery_point = min(recovery_point or log_start, end)
-            self._checkpoint.end_at(recovery_point, end)
+        is_complete = recovery_point is not None and self._saved.log_start is not None
+        recovery_point = recovery_point or Offset(0)
+        if not is_complete or self._checkpoint.has_snapshot_above(end):
+            self._checkpoint.end_at(log_start, recovery_point, end)
         self._fs.sync_directory(self._directory)
-        state, replayed_from = rebuild_state(self._segments, self._checkpoint, self._now_ms)
+        state, replayed_from = rebuild_state(
+            self._segments, self._checkpoint, recovery_point, self._now_ms
+        )
         state.trim(log_start)
         self._find_age()
         return Recovered(
@@ -240,12 +243,10 @@ class Recovery:
 
 
 def rebuild_state(
-    segments: Sequence[Segment], checkpoint: Checkpoint, now_ms: int
+    segments: Sequence[Segment], checkpoint: Checkpoint, recovery_point: Offset, now_ms: int
 ) -> tuple[LogState, Offset]:
     """What the segments' content implies, and from which offset on it was replayed."""
-    end = segments[-1].end
-    fitting = (state for state in checkpoint.snapshots(end) if _belongs(state, segments))
-    state = next(fitting, LogState(end=segments[0].base))
+    state = _newest_fitting(segments, checkpoint, recovery_point)
     replayed_from = state.end
     for segment, located in _batches_from(segments, state.end):
         header = located.header
@@ -253,20 +254,32 @@ def rebuild_state(
         if header.is_control:
             marker = decode_marker(segment.batch_at(located), verify_crc=False).kind
         state.apply(header, marker, now_ms)
-    assert state.end == end
+    assert state.end == segments[-1].end
     return state, replayed_from
 
 
-def _belongs(state: LogState, segments: Sequence[Segment]) -> bool:
-    """Was the snapshot taken of this content? What is below the first segment was trimmed, and
-    trimmed content is never rewritten, so a snapshot at its very start is taken at its word.
+def _newest_fitting(
+    segments: Sequence[Segment], checkpoint: Checkpoint, recovery_point: Offset
+) -> LogState:
+    """The newest snapshot that was taken of this content, or the empty state at its start.
+
+    Below the recovery point nothing has changed since a snapshot was taken, so there a snapshot
+    that does not fit says that the content is damaged.
     """
-    if state.end <= segments[0].base:
-        return state.end == segments[0].base
-    before = Offset(state.end - 1)
-    segment = next(segment for segment in segments if segment.end > before)
-    header = segment.locate(before).header
-    return header.end == state.end and header.leader_epoch == state.epochs.last
+    for state in checkpoint.snapshots(segments[-1].end):
+        if state.end <= segments[0].base:
+            # What is below was trimmed, and what was trimmed is never rewritten.
+            return state if state.end == segments[0].base else LogState(end=segments[0].base)
+        before = Offset(state.end - 1)
+        header = next(s for s in segments if s.end > before).locate(before).header
+        if header.end == state.end and header.leader_epoch == state.epochs.last:
+            return state
+        if state.end <= recovery_point:
+            raise CorruptBatch(
+                f"offset {before} is of leader epoch {header.leader_epoch}, "
+                f"and was of {state.epochs.last} in a snapshot"
+            )
+    return LogState(end=segments[0].base)
 
 
 def _batches_from(segments: Sequence[Segment], start: Offset) -> Iterator[tuple[Segment, Located]]:

@@ -172,6 +172,7 @@ class Segment:
         """
         first = self.locate(offset)
         if first.header.end > until:
+            self.batch_at(first)  # is it really there that it ends?
             return b""
         limit = self._offsets.position_from(until - self.base, self.size)
         wanted = max(first.header.size, min(bytes_max, limit - first.position))

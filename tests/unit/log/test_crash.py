@@ -313,3 +313,69 @@ def test_every_crash_leaves_a_log(seed: int, monkeypatch: pytest.MonkeyPatch) ->
     assert tuple(read_all(run.place.open(CONFIG))) == tuple(
         raw for raw in run.batches if head(raw).end > run.log.log_start
     )
+
+
+def test_a_recovery_may_die_at_any_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Crash, and crash again after every operation of the recovery: the same log in the end."""
+    monkeypatch.setattr(segment, "INDEX_FLUSH_ENTRIES", 2)
+    rng, deaths = Random(5), 0
+    for seed in range(20):
+        run = Run(seed)
+        run.fs.after = run.place.store.after = None
+        for _ in range(40):
+            run.step()
+        fs = run.fs.survivors(Chance(rng))
+        content = rng.choice(run.place.store.states)
+        whole = Place(fs.survivors(Everything()), TracedStore(content)).open(CONFIG)
+        expected, end = read_all(whole), whole.log_end
+        place = Place(fs, TracedStore(content))
+        left: list[Place] = []
+
+        def die(
+            operation: Operation | None = None,
+            fs: ForgetfulFs = fs,
+            store: TracedStore = place.store,
+            left: list[Place] = left,
+        ) -> None:
+            survivors = fs.survivors(Chance(rng))
+            left.append(Place(survivors, TracedStore(rng.choice(store.states))))
+
+        fs.after = place.store.after = die
+        place.open(CONFIG)
+        deaths += len(left)
+        for again in left:
+            log = again.open(CONFIG)
+            assert (read_all(log), log.log_end) == (expected, end)
+            assert producers_of(log.state) == producers_of(whole.state)
+    assert deaths > 50
+
+
+def test_a_restart_of_the_log_is_all_or_nothing() -> None:
+    """A crash in the middle leaves a part of the old log, or the empty new one."""
+    for offset, is_synced in ((500, True), (500, False), (12, True), (12, False)):
+        run = Run(offset)
+        run.fs.after = run.place.store.after = None
+        for number in range(12):
+            run.log.append_as_leader(batch(2, fill=number, size=80), LeaderEpoch(0), 0)
+        if is_synced:
+            run.log.sync()
+            run.log.checkpoint(run.log.log_end, 0)
+        old = read_all(run.log)
+        outcomes: list[tuple[int, int]] = []
+
+        def look(
+            run: Run = run, old: list[bytes] = old, found: list[tuple[int, int]] = outcomes
+        ) -> None:
+            for survival, content in run.outcomes():
+                log = Place(run.fs.survivors(survival), TracedStore(content)).open(CONFIG)
+                found.append((log.log_start, log.log_end))
+                above = [raw for raw in old if head(raw).end > log.log_start]
+                assert read_all(log) == above[: len(read_all(log))]
+
+        run.fs.after = lambda _, look=look: look()
+        run.place.store.after = look
+        run.log.restart_at(Offset(offset))
+        look()
+        assert outcomes[-1] == (offset, offset)
+        assert {start for start, _ in outcomes} <= {0, offset}
+        assert {end for start, end in outcomes if start == offset} >= {offset}

@@ -158,7 +158,10 @@ def controlled_shutdown(
     for state in image.partitions(image.replicas_on(node_id)):
         new = handed_over(image, state, node_id)
         changes.add(state, new)
-        leaders_left += new.leader == node_id
+        # Waiting is for a replica that may still catch up; without one it would be for nothing.
+        leaders_left += new.leader == node_id and any(
+            image.is_available(other) for other in state.replicas if other != node_id
+        )
     shards = [owned for owned in shards_without(image, node_id) if owned.owner != NO_OWNER]
     moved = {(owned.kind, owned.shard) for owned in shards}
     shards_left = sum((o.kind, o.shard) not in moved for o in shards_of(image, node_id))

@@ -53,6 +53,7 @@ class GrpcTransport:
         self._credentials = credentials
         self._channels: dict[Address, aio.Channel] = {}
         self._calls: dict[tuple[Address, str], Any] = {}
+        self._open: set[Any] = set()
 
     async def call(
         self, address: Address, method: Method[Q, R], request: Q, *, timeout_s: float
@@ -66,13 +67,22 @@ class GrpcTransport:
     async def open(self, address: Address, method: Method[Q, R]) -> Stream[Q, R]:
         call = self._callable(address, method)
         if method.kind is Kind.SERVER_STREAM:
-            return _GrpcServerStream(call, address, method)
-        return _GrpcStream(call(), address, method)
+            return _GrpcServerStream(lambda request: self._opened(call(request)), address, method)
+        return _GrpcStream(self._opened(call()), address, method)
 
     async def close(self) -> None:
+        # gRPC's poller outlives this loop, and complains of what still arrives for it later.
+        for call in list(self._open):
+            call.cancel()
+            await call.code()
         channels, self._channels = self._channels, {}
         self._calls.clear()
         await asyncio.gather(*(channel.close() for channel in channels.values()))
+
+    def _opened(self, call: Any) -> Any:
+        self._open.add(call)
+        call.add_done_callback(self._open.discard)
+        return call
 
     def _callable(self, address: Address, method: Method[Q, R]) -> Any:
         call = self._calls.get((address, method.name))

@@ -177,7 +177,9 @@ class Cluster(RuleBasedStateMachine):
         if standing is not None:
             assert standing.fenced == self.image.nodes[node_id].fenced
         if leave and standing is not None and standing.may_shut_down:
-            assert not self.image.leaders_on(node_id)
+            for state in self.image.partitions(self.image.leaders_on(node_id)):
+                others = [other for other in state.replicas if other != node_id]
+                assert not any(self.image.is_available(other) for other in others)
             assert all(owned.owner != node_id for owned in self.image.shards.values())
 
     @rule()

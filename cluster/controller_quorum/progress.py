@@ -103,17 +103,18 @@ class Progress:
         self._become(ProgressState.PROBE, max(self.match, min(refused - 1, retry_after)) + 1)
         return True
 
-    def on_beat(self, last: int) -> None:
-        """A heartbeat was answered. If the follower is behind and has been quiet, send again."""
+    def on_beat(self, last: int) -> bool:
+        """A heartbeat was answered. True if the follower is behind and quiet: send again."""
         if self.match >= last:
-            return
+            return False
         self.quiet_beats += 1
         if self.quiet_beats < STALLED_BEATS:
-            return
+            return False
         self.quiet_beats = 0
         if self.state is ProgressState.REPLICATE:
             self._become(ProgressState.PROBE, self.match + 1)
         self.is_waiting = False
+        return True
 
     def start_snapshot(self, snapshot: Snapshot) -> None:
         self._become(ProgressState.SNAPSHOT, snapshot.index + 1)

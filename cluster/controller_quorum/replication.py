@@ -147,8 +147,7 @@ class Replication(RaftState):
         follower = self._follower_of(message)
         if follower is None:
             return
-        follower.on_beat(self.log.last)
-        self.is_dirty = True
+        self.is_dirty |= follower.on_beat(self.log.last)
         if message.read_sequence > follower.read_sequence:
             follower.read_sequence = message.read_sequence
             self.confirm_reads()

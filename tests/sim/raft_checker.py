@@ -82,9 +82,10 @@ class RaftChecker:
     def on_event(self, watched: Watched) -> None:
         """M5, and whatever follows from a new leader or a new commit index."""
         raft = watched.raft
-        require(raft.term >= watched.term, "M5", f"{raft.me}: term {watched.term} -> {raft.term}")
         commit = raft.log.commit
-        require(commit >= watched.commit, "M5", f"{raft.me}: commit {watched.commit} -> {commit}")
+        if raft.term < watched.term or commit < watched.commit:
+            before, after = (watched.term, watched.commit), (raft.term, commit)
+            raise Violation(f"M5: {raft.me}: term and commit went from {before} to {after}")
         watched.term = raft.term
         if raft.role is Role.LEADER and commit > watched.commit and raft.term == watched.led_term:
             self._on_leader_commit(raft)

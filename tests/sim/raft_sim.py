@@ -10,6 +10,7 @@ everyone, must elect a leader, commit something new and reach the same state.
 from __future__ import annotations
 
 import argparse
+import resource
 import sys
 import time
 from collections import Counter
@@ -23,6 +24,7 @@ from tests.sim.raft_faults import Nemesis, can_agree, is_settled
 from tests.sim.raft_plan import TICK, draw_plan
 from tests.sim.raft_world import World
 
+RUSAGE = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 SETTLE_TICKS = 600
 """About a hundred election timeouts: far more than a sound quorum needs, even an unlucky one."""
 
@@ -172,9 +174,11 @@ def main() -> int:
     started = time.monotonic()
     total = run_many(options.first, options.seeds, options.jobs)
     took = time.monotonic() - started
+    cpu = sum(sum(resource.getrusage(who)[:2]) for who in RUSAGE)
     print(f"{total.seeds} seeds from {options.first}, {options.jobs} jobs, {took:.1f} s:", end=" ")
     print(f"{60 * total.seeds / took:,.0f} seeds/min, {total.events:,} events,", end=" ")
     print(f"{total.events / took:,.0f} events/s, {len(total.failures)} failures")
+    print(f"  {cpu:.1f} s of processor time: {60 * total.seeds / cpu:,.0f} seeds/min per core")
     for name, count in sorted(total.counts.items()):
         print(f"  {name:22} {count:,}")
     for seed, failure in total.failures[:20]:

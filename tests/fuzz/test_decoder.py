@@ -87,7 +87,7 @@ def test_a_bomb_that_understates_its_size_gets_no_more_room(codec: Compression) 
 
 
 def test_a_bomb_at_the_limit_stays_within_it() -> None:
-    """The worst there is: a key section of the full decoded size that turns out wrong at the end."""
+    """The worst there is: a key section of the full decoded size, wrong only at its end."""
     size = BATCH_DECODED_BYTES_MAX
     packed = bytes(compress(Compression.ZSTD, bytes(size)))
     options = BatchOptions(compression=Compression.ZSTD)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from suiro.model.encode import BatchOptions, Deltas
 
 _BINARY: Final = pa.binary()
+_INT64: Final = pa.int64()
+_DIRECT: Final = frozenset((pa.binary(), pa.string()))
 
 KEY: Final = "key"
 VALUE: Final = "value"
@@ -45,6 +47,7 @@ SCHEMA: Final = pa.schema(
     ]
 )
 SCHEMA_WITH_HEADERS: Final = SCHEMA.append(pa.field(HEADERS, HEADERS_TYPE))
+_KNOWN: Final = frozenset(SCHEMA_WITH_HEADERS.names)
 
 
 # -- encoding -------------------------------------------------------------------------------------
@@ -60,71 +63,78 @@ def encode_arrow(
     column is all null. `timestamp_ms` is for the records that have none of their own. A column
     `offset` is let through and left out, so that what was read can be written elsewhere.
     """
-    check_count(data.num_rows)
-    if data.nbytes > BATCH_DECODED_BYTES_MAX:
-        raise BatchTooLarge(f"{data.nbytes} bytes are over the limit of {BATCH_DECODED_BYTES_MAX}")
-    unknown = set(data.schema.names) - set(SCHEMA_WITH_HEADERS.names)
-    if unknown or len(set(data.schema.names)) != len(data.schema.names):
-        raise InvalidRequest(
-            f"columns {data.schema.names}: expected {SCHEMA_WITH_HEADERS.names}, each at most once"
-        )
+    count = data.num_rows
+    check_count(count)
+    names = data.schema.names
+    if not _KNOWN.issuperset(names) or len(set(names)) != len(names):
+        raise InvalidRequest(f"columns {names}: expected {sorted(_KNOWN)}, each at most once")
+    columns = dict(zip(names, map(_whole, data.columns), strict=True))
     try:
         body = Body(
-            _timestamps(data, timestamp_ms),
-            _strings(_column(data, KEY)),
-            _strings(_column(data, VALUE)),
-            _headers(_column(data, HEADERS)),
+            _timestamps(columns.get(TIMESTAMP), timestamp_ms, count),
+            _strings(columns.get(KEY)),
+            _strings(columns.get(VALUE)),
+            _headers(columns.get(HEADERS)),
         )
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise InvalidRequest(f"a column does not have the type it needs: {error}") from error
-    return assemble(body, options.header(data.num_rows, body.deltas.base_ms, body.deltas.max_ms))
+    return assemble(body, options.header(count, body.deltas.base_ms, body.deltas.max_ms))
 
 
-def _column(data: pa.Table | pa.RecordBatch, name: str) -> pa.Array | None:
-    index = data.schema.get_field_index(name)
-    if index < 0:
-        return None
-    column = data.column(index)
-    if isinstance(column, pa.ChunkedArray):
-        column = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
-    return column
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    _check_size(column)
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 
-def _timestamps(data: pa.Table | pa.RecordBatch, timestamp_ms: int) -> Deltas:
-    column = _column(data, TIMESTAMP)
+def _check_size(column: pa.Array | pa.ChunkedArray) -> None:
+    """Before it is copied into another form."""
+    if column.nbytes > BATCH_DECODED_BYTES_MAX:
+        raise BatchTooLarge(
+            f"a column of {column.nbytes} bytes is over the limit of {BATCH_DECODED_BYTES_MAX}"
+        )
+
+
+def _timestamps(column: pa.Array | None, timestamp_ms: int, count: int) -> Deltas:
     if column is None:
-        return pack_timestamps(timestamp_ms, data.num_rows)
-    if pa.types.is_timestamp(column.type):
-        if column.type.unit != "ms":  # finer times are cut to the millisecond
-            column = column.cast(pa.timestamp("ms", tz=column.type.tz), safe=False)
-        column = column.view(pa.int64())
-    column = column.cast(pa.int64())
+        return pack_timestamps(timestamp_ms, count)
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        if kind.unit != "ms":  # finer times are cut to the millisecond
+            column = column.cast(pa.timestamp("ms", tz=kind.tz), safe=False)
+    elif kind != _INT64:
+        column = column.cast(_INT64)
     if column.null_count:
-        column = column.fill_null(timestamp_ms)
-    return pack_timestamps(column.to_numpy(), data.num_rows)
+        column = column.view(_INT64).fill_null(timestamp_ms)
+    numbers = np.frombuffer(column.buffers()[1], np.int64, count, 8 * column.offset)
+    return pack_timestamps(numbers, count)
 
 
 def _strings(column: pa.Array | None) -> PackedStrings:
     if column is None or column.null_count == len(column):
         return ALL_NULL
     column = _as_binary(column)
-    lengths = np.diff(_offsets(column))
+    offsets = _offsets(column)
+    lengths = offsets[1:] - offsets[:-1]
     if not column.null_count:
-        return pack_arrays(lengths, None, _data(column))
+        return pack_arrays(lengths, None, _data(column, offsets))
     valid = column.is_valid().to_numpy(zero_copy_only=False)
-    covered = lengths[~valid].any()  # Arrow lets a null cover bytes; a batch does not
-    if covered:
+    if lengths[~valid].any():  # Arrow lets a null cover bytes; a batch does not
         lengths = np.where(valid, lengths, 0)
-    return pack_arrays(lengths, valid, _data(column.drop_null() if covered else column))
+        column = column.drop_null()
+        offsets = _offsets(column)
+    return pack_arrays(lengths, valid, _data(column, offsets))
 
 
 def _as_binary(column: pa.Array) -> pa.Array:
     """The column as 32-bit binary or string, which have the same buffers."""
     if isinstance(column, pa.DictionaryArray):
         column = column.dictionary_decode()
-    if pa.types.is_binary(column.type) or pa.types.is_string(column.type):
+    if column.type in _DIRECT:
         return column
-    return column.cast(pa.binary())
+    _check_size(column)
+    return column.cast(_BINARY)
 
 
 def _offsets(column: pa.Array) -> NDArray[np.int32]:
@@ -132,8 +142,7 @@ def _offsets(column: pa.Array) -> NDArray[np.int32]:
     return np.frombuffer(column.buffers()[1], np.int32, len(column) + 1, 4 * column.offset)
 
 
-def _data(column: pa.Array) -> Buffer:
-    offsets = _offsets(column)
+def _data(column: pa.Array, offsets: NDArray[np.int32]) -> Buffer:
     buffer = column.buffers()[2]
     return b"" if buffer is None else memoryview(buffer)[offsets[0] : offsets[-1]]
 
@@ -178,7 +187,7 @@ def _arrays(columns: Columns, headers: bool) -> list[pa.Array]:
         _binary(columns.keys, count),
         _binary(columns.values, count),
         _primitive(columns.timestamps_ms(), TIMESTAMP_TYPE),
-        _primitive(columns.offsets(), pa.int64()),
+        _primitive(columns.offsets(), _INT64),
     ]
     return [*arrays, _header_lists(columns.headers, count)] if headers else arrays
 

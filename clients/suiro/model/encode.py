@@ -201,7 +201,7 @@ def assemble(body: Body, header: BatchHeader) -> bytearray:
             values.validity,
         )
     )
-    key_data = b"".join(keys.pieces)
+    key_data = keys.pieces[0] if len(keys.pieces) == 1 else b"".join(keys.pieces)
     key_length = len(fixed) + len(key_data)
     if codec is Compression.NONE:
         # One copy of the records, straight from where they are into the batch
@@ -211,7 +211,7 @@ def assemble(body: Body, header: BatchHeader) -> bytearray:
     else:
         value_section = b"".join((*values.pieces, headers))
         value_length = len(value_section)
-        packed_keys = _smaller(codec, fixed + key_data)
+        packed_keys = _smaller(codec, b"".join((fixed, key_data)))
         packed_values = _smaller(codec, value_section)
         batch = bytearray().join((_BLANK, packed_keys, packed_values))
         key_stored, value_stored = len(packed_keys), len(packed_values)

@@ -26,7 +26,14 @@ from suiro.model.layout import (
 )
 from suiro.model.limits import HEADERS_PER_BATCH_MAX, HEADERS_PER_RECORD_MAX
 from suiro.model.section import check_strings, total_bytes
-from suiro.model.strings import ALL_NULL, BinaryColumn, PackedStrings, narrow_lengths, pack_strings
+from suiro.model.strings import (
+    ALL_NULL,
+    BinaryColumn,
+    PackedStrings,
+    narrow_lengths,
+    pack_lengths,
+    pack_strings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,11 +77,18 @@ def pack_headers(headers: Sequence[Sequence[tuple[str, bytes | None]]]) -> bytes
         return b""
     names, values = zip(*pairs, strict=True)
     counts = np.fromiter(map(len, headers), np.int64, len(headers))
+    return pack_header_columns(counts, _pack_names(names), pack_strings(values))
+
+
+def _pack_names(names: Sequence[str]) -> PackedStrings:
+    text = "".join(names)
+    if text.isascii():  # then characters are bytes, and all names are encoded at once
+        width, column = pack_lengths(list(map(len, names)))
+        return PackedStrings(width, column, b"", (text.encode(),))
     try:
-        raw_names = list(map(str.encode, names))
+        return pack_strings([name.encode() for name in names])
     except UnicodeEncodeError as error:
         raise InvalidRequest(f"a header name is not text: {error}") from error
-    return pack_header_columns(counts, pack_strings(raw_names), pack_strings(values))
 
 
 def pack_header_columns(

@@ -14,7 +14,7 @@ from suiro.model.control import ControlType, decode_marker
 from suiro.model.errors import BatchTooLarge, CorruptBatch, FencedLeaderEpoch, InvalidRequest
 from suiro.model.ids import LeaderEpoch, Offset
 
-from cluster.log.producers import Duplicate, Fresh, ProducerState, after_batch, check_batch
+from cluster.log.producers import FRESH, Duplicate, Fresh, ProducerState, after_batch, check_batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -80,7 +80,7 @@ class LeaderDraft:
         for data, position, header in _each(batches):
             self._check_batch(data, position, header)
             known = ahead.get(header.producer_id) or self._state.producers.get(header.producer_id)
-            verdict = check_batch(known, header) if header.has_producer else Fresh()
+            verdict = check_batch(known, header) if header.has_producer else FRESH
             match verdict:
                 case Duplicate():
                     draft.add_duplicate(verdict)

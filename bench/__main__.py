@@ -7,7 +7,7 @@ import importlib
 
 from bench.harness import print_rows, save
 
-SUITES = ("codec", "log", "node")
+SUITES = ("codec", "log", "metadata", "node")
 
 
 def main() -> None:

@@ -36,7 +36,6 @@ from suiro.model.topics import (
 from cluster.controller_quorum.metadata_requests import Assignment, NewTopic, TopicOutcome
 from cluster.controller_quorum.metadata_shards import coordinators, respread
 from cluster.controller_quorum.placement import Candidate, place
-from cluster.controller_quorum.reassignment import first_directory
 from cluster.host.machine import Decision
 
 if TYPE_CHECKING:
@@ -148,10 +147,7 @@ def _partition(
 ) -> PartitionCreated:
     """All replicas that are there are in sync: the log is empty."""
     isr = tuple(node_id for node_id in replicas if image.is_available(node_id))
-    directories = tuple(first_directory(image, node_id) for node_id in replicas)
-    return PartitionCreated(
-        PartitionState(topic_id, partition, replicas, isr, isr[0], directories=directories)
-    )
+    return PartitionCreated(PartitionState(topic_id, partition, replicas, isr, isr[0]))
 
 
 def _check_id(image: ClusterImage, topic: NewTopic, taken: set[TopicId]) -> None:

@@ -61,7 +61,17 @@ def place(
 class _Rack:
     """The nodes of one rack, least loaded first; `order` is where the rack stands among others."""
 
-    __slots__ = ("_free", "_number", "_replicas", "_seed", "_size", "_taken", "_topic", "order")
+    __slots__ = (
+        "_free",
+        "_number",
+        "_replicas",
+        "_seed",
+        "_size",
+        "_taken",
+        "_tie",
+        "_topic",
+        "order",
+    )
 
     def __init__(self, number: int, seed: int) -> None:
         self._number = number
@@ -71,6 +81,7 @@ class _Rack:
         self._taken: list[Candidate] = []
         self._replicas = 0
         self._topic = 0
+        self._tie = 0
         self.order: tuple[float, ...] = ()
 
     def add(self, candidate: Candidate) -> None:
@@ -96,15 +107,16 @@ class _Rack:
             return
         for candidate in self._taken:
             tie = _tie(self._seed, candidate.node_id, candidate.replicas)
+            # Equal loads never have equal ties, so candidates themselves are not compared.
             heappush(self._free, (candidate.topic_replicas, candidate.replicas, tie, candidate))
         self._taken.clear()
+        self._tie = _tie(self._seed, self._number, self._replicas)
         self._reorder()
 
     def _reorder(self) -> None:
         """Racks without a node left come last, then those that have most of this partition."""
-        tie = _tie(self._seed, self._number, self._replicas)
         per_node = (self._topic / self._size, self._replicas / self._size)
-        self.order = (not self._free, len(self._taken), *per_node, tie)
+        self.order = (not self._free, len(self._taken), *per_node, self._tie)
 
 
 def _choose(racks: list[_Rack], replication_factor: int) -> tuple[NodeId, ...]:
@@ -136,14 +148,14 @@ class _Leaders:
         self._leader: list[NodeId] = []
         # For nodes a and b: the partitions that a leads and b could.
         self._could: dict[NodeId, dict[NodeId, set[int]]] = {n: {} for n in self._by_id}
-        for partition, nodes in enumerate(chosen):
+        for nodes in chosen:
             leader = min(nodes, key=self._load)  # the first of equals: the order is a scattered one
             self._leader.append(leader)
             self._count(leader, 1)
-            self._link(partition, leader)
 
     def ordered(self) -> list[tuple[NodeId, ...]]:
-        self._even_out()
+        if not self._is_even():
+            self._even_out()
         return [
             (leader, *(node for node in nodes if node != leader))
             for leader, nodes in zip(self._leader, self._chosen, strict=True)
@@ -152,8 +164,15 @@ class _Leaders:
     def _load(self, node: NodeId) -> Load:
         return self._by_id[node].topic_leaders, self._by_id[node].leaders
 
+    def _is_even(self) -> bool:
+        """Usually so; then nothing has to be known about who could lead what."""
+        loads = [self._load(node) for node in self._by_id]
+        return all(max(counts) - min(counts) <= 1 for counts in zip(*loads, strict=True))
+
     def _even_out(self) -> None:
         """Each chain makes the loads more even, so this ends; it is a few chains in practice."""
+        for partition, leader in enumerate(self._leader):
+            self._link(partition, leader)
         while any(
             self._relieve(node) for node in sorted(self._by_id, key=self._load, reverse=True)
         ):

@@ -90,7 +90,7 @@ def advanced(image: ClusterImage, state: PartitionState, since: PartitionState) 
             isr=isr,
             leader=leader,
             reassignment=None,
-            directories=_directories(image, state, moving.target),
+            directories=_directories(state, moving.target),
         ),
     )
 
@@ -117,7 +117,7 @@ def _begun(
         state,
         replicas=replicas,
         reassignment=Reassignment(target, adding),
-        directories=_directories(image, state, replicas),
+        directories=_directories(state, replicas),
     )
     return advanced(image, begun, since=state)
 
@@ -140,7 +140,7 @@ def _cancelled(image: ClusterImage, state: PartitionState) -> PartitionState:
         isr=isr,
         leader=leader,
         reassignment=None,
-        directories=_directories(image, state, replicas),
+        directories=_directories(state, replicas),
     )
 
 
@@ -153,21 +153,12 @@ def _step(since: PartitionState, new: PartitionState) -> PartitionState:
     )
 
 
-def _directories(
-    image: ClusterImage, state: PartitionState, replicas: tuple[NodeId, ...]
-) -> tuple[str, ...]:
+def _directories(state: PartitionState, replicas: tuple[NodeId, ...]) -> tuple[str, ...]:
+    """What is recorded of the replicas that stay; where the new ones will be is not known yet."""
+    if not state.directories:
+        return ()
     known = dict(zip(state.replicas, state.directories, strict=True))
-    return tuple(
-        known[node_id] if node_id in known else first_directory(image, node_id)
-        for node_id in replicas
-    )
-
-
-def first_directory(image: ClusterImage, node_id: NodeId) -> str:
-    """Where a new replica on that node will be, if the node has no choice."""
-    node = image.nodes.get(node_id)
-    directories = () if node is None else node.registration.log_directories
-    return directories[0] if len(directories) == 1 else ""
+    return tuple(known.get(node_id, "") for node_id in replicas)
 
 
 def _throttled(image: ClusterImage, bytes_per_s: int | None) -> tuple[ReassignmentThrottleSet, ...]:

@@ -90,7 +90,7 @@ class MetadataEnv:
     # -- commands ---------------------------------------------------------------------------------
 
     def register(self, words: list[str], options: dict[str, str]) -> Decision[Any]:
-        """register NODE [clean] [while-alive] [rack=R] [roles=broker,group,txn]"""
+        """register NODE [clean] [while-alive] [at=HOST] [rack=R] [roles=broker,group,txn]"""
         node_id = NodeId(int(words[0]))
         known = self.machine.image.nodes.get(node_id)
         return self.machine.decide_register(
@@ -98,7 +98,7 @@ class MetadataEnv:
                 node_id=node_id,
                 incarnation=self.fresh_id(),
                 roles=tuple(Role(role) for role in options.get("roles", "broker").split(",")),
-                address=Address(f"host{node_id}", 9000),
+                address=Address(options.get("at", f"host{node_id}"), 9000),
                 rack=options.get("rack", ""),
                 log_directories=("disk",),
                 clean_shutdown="clean" in words,

@@ -355,34 +355,38 @@ class ClusterImage:
         state = new or old
         assert state is not None
         partition = state.id
-        self._move_replicas(partition, old, new)
-        if old is not None and old.has_leader and (new is None or new.leader != old.leader):
-            self._leaders_on[old.leader].discard(partition)
-        if new is not None and new.has_leader:
-            self._leaders_on[new.leader].add(partition)
-        _mark(self.leaderless, partition, new is not None and not new.has_leader)
-        _mark(self.not_preferred, partition, new is not None and new.leader != new.preferred)
+        before, after = (() if s is None else s.replicas for s in (old, new))
+        if before != after:
+            self._move_replicas(partition, before, after)
+        self._move_leader(partition, old, new)
         _mark(
             self.under_replicated, partition, new is not None and len(new.isr) < len(new.replicas)
         )
         _mark(self.reassigning, partition, new is not None and new.reassignment is not None)
 
     def _move_replicas(
-        self, partition: PartitionId, old: PartitionState | None, new: PartitionState | None
+        self, partition: PartitionId, before: tuple[NodeId, ...], after: tuple[NodeId, ...]
     ) -> None:
-        before = () if old is None else old.replicas
-        after = () if new is None else new.replicas
-        if before == after:
-            return
         for node_id in before:
             if node_id not in after:
                 self._replicas_on[node_id].discard(partition)
         for node_id in after:
-            self._replicas_on[node_id].add(partition)
+            if node_id not in before:
+                self._replicas_on[node_id].add(partition)
         if before:
             self._preferred_on[before[0]] -= 1
         if after:
             self._preferred_on[after[0]] += 1
+
+    def _move_leader(
+        self, partition: PartitionId, old: PartitionState | None, new: PartitionState | None
+    ) -> None:
+        if old is not None and old.has_leader:
+            self._leaders_on[old.leader].discard(partition)
+        if new is not None and new.has_leader:
+            self._leaders_on[new.leader].add(partition)
+        _mark(self.leaderless, partition, new is not None and not new.has_leader)
+        _mark(self.not_preferred, partition, new is not None and new.leader != new.replicas[0])
 
 
 @dataclass(slots=True)
@@ -429,14 +433,15 @@ def _mark(marked: set[PartitionId], partition: PartitionId, is_so: bool) -> None
 
 def _check(state: PartitionState) -> None:
     """What holds of every partition that was ever decided."""
-    assert state.isr, "an empty ISR would let anyone lead"
-    assert len(set(state.replicas)) == len(state.replicas)
-    assert len(set(state.isr)) == len(state.isr)
-    assert all(node_id in state.replicas for node_id in state.isr)
-    assert not state.has_leader or state.leader in state.isr
-    assert len(state.directories) == len(state.replicas)
+    replicas, isr = set(state.replicas), state.isr
+    assert isr, "an empty ISR would let anyone lead"
+    assert len(replicas) == len(state.replicas)
+    assert isr == state.replicas or (replicas.issuperset(isr) and len(set(isr)) == len(isr))
+    assert state.leader in isr or not state.has_leader
+    assert not state.directories or len(state.directories) == len(state.replicas)
     if state.reassignment is not None:
-        assert set(state.replicas) >= {*state.reassignment.target, *state.reassignment.adding}
+        assert replicas.issuperset(state.reassignment.target)
+        assert replicas.issuperset(state.reassignment.adding)
 
 
 def _topic_records(topic: Topic) -> Iterator[MetadataRecord]:

@@ -190,7 +190,9 @@ class PartitionState:
     reassignment: Reassignment | None = None
     """Under way; the replicas that it adds stand behind the old ones in `replicas`."""
     directories: tuple[str, ...] = ()
-    """The log directory that holds each replica, in the order of `replicas`; "": not known yet."""
+    """The log directory of each replica, in the order of `replicas`, once that is recorded: a node
+    with one directory needs no record of it.
+    """
 
     @property
     def id(self) -> PartitionId:

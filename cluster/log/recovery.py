@@ -218,8 +218,9 @@ class Recovery:
         torn_bytes: int = 0,
     ) -> None:
         """The log ends at `end`: remove the segments after it, if that may be."""
-        recovery_point = self._saved.recovery_point
-        allowed = is_tail if recovery_point is None else end >= recovery_point
+        recovery_point, log_start = self._saved.recovery_point, self._saved.log_start or Offset(0)
+        first_lost = max(end, log_start)  # what is below the log start is no loss
+        allowed = is_tail if recovery_point is None else first_lost >= recovery_point
         if not allowed:
             self._fail(reason)
         dropped_bytes = torn_bytes

@@ -119,19 +119,25 @@ class Segment:
             self.flush_indexes()
 
     def truncate(self, offset: Offset) -> None:
-        """Cut the batch that contains `offset`, and all after it."""
+        """Cut the batch that contains `offset`, and all after it, durably.
+
+        Were it not durable, a crash could bring the old end of this file back beside a newer
+        next file that happens to continue it: a log that never was.
+        """
         cut = self.locate(offset)
         self._keep_entries(self._offsets.count_below(cut.header.base_offset - self.base))
         self.fs.sync_directory(self.directory)
         self.data.truncate(cut.position)
+        self.data.sync()
         damage = self.scan(crc_from=cut.header.base_offset)
         if damage is not None:
             raise self._corrupt(damage.position, damage.reason)
 
     def cut(self, damage: Damage) -> None:
-        """Drop everything from the place on where `scan` stopped."""
+        """Drop everything from the place on where `scan` stopped, durably."""
         assert damage.position == self.size
         self.data.truncate(damage.position)
+        self.data.sync()
 
     def seal(self) -> None:
         """No more appends for now: bring the index files up to date and close them."""

@@ -72,6 +72,10 @@ def ends(batches: tuple[bytes, ...]) -> list[int]:
     return [head(raw).end for raw in batches]
 
 
+def from_base(batches: tuple[bytes, ...], base: int) -> tuple[bytes, ...]:
+    return tuple(raw for raw in batches if head(raw).base_offset >= base)
+
+
 def end_of(batches: tuple[bytes, ...]) -> int:
     return head(batches[-1]).end if batches else 0
 
@@ -248,10 +252,12 @@ def check_state(
     """What recovery worked out, against the twin."""
     for offset, epoch in implied(found).epochs().items():
         assert offset < log.log_start or log.epoch_of(Offset(offset)) == epoch
-    base = log._segments[0].base
-    version = max(versions, key=end_of)
-    held = tuple(raw for raw in version if head(raw).base_offset >= base)
-    assert any(is_between(producers(held), producers_of(log.state), producers(v)) for v in versions)
+    base, known = log._segments[0].base, producers_of(log.state)
+    fitting = [
+        v for v in versions if is_between(producers(from_base(v, base)), known, producers(v))
+    ]
+    assert fitting, known
+    version = max(fitting, key=end_of)
     visible = {head(raw).base_offset for raw in found}
     assert aborted_of(log.state, found) == aborted(version) & visible
     for high_watermark in (log.log_start, log.log_end):

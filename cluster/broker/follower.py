@@ -15,6 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from suiro.model.errors import OffsetNotAvailable
+
 from cluster.broker.replication_effects import (
     Ack,
     Announce,
@@ -63,6 +65,13 @@ class Follower:
         self._leader_high_watermark = self.high_watermark
         self._announced_ms: int | None = None
 
+    def check_high_watermark(self) -> None:
+        """Refuse to serve readers. Until the logs match, what this replica takes for committed may
+        be what an unclean election has given up.
+        """
+        if not self.matches:
+            raise OffsetNotAvailable(f"leader epoch {self.leader_epoch} has not been heard yet")
+
     def announce(self, now_ms: int) -> list[FollowerEffect]:
         """A stream to the leader is open, or something did not fit: say where this log is."""
         self._announced_ms = now_ms
@@ -86,7 +95,7 @@ class Follower:
         if part.base_offset > self._log.log_end and part.base_offset == part.log_start:
             return [RestartAt(self._log.log_end, part.log_start, TruncateReason.DELETED)]
         if part.base_offset != self._log.log_end:
-            return self.announce(now_ms)
+            return self._misfit(part, now_ms)
         self.matches = True
         self._announced_ms = None
         self._leader_high_watermark = part.high_watermark
@@ -117,6 +126,17 @@ class Follower:
         """Announce again if the leader has not answered for a while."""
         if self._announced_ms is None or now_ms - self._announced_ms < ANNOUNCE_RETRY_MS:
             return []
+        return self.announce(now_ms)
+
+    def _misfit(self, part: Part, now_ms: int) -> list[FollowerEffect]:
+        """What is there already is merely acknowledged again. A gap is announced, once: while the
+        answer is under way, what was sent before it cannot fit, and announcing for each such part
+        would multiply them.
+        """
+        if self._announced_ms is not None:
+            return []
+        if self.matches and part.end <= self._log.log_end:
+            return [Ack(self._held_end)]
         return self.announce(now_ms)
 
     def _cut(self, diverging: Divergence) -> list[FollowerEffect]:

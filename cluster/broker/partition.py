@@ -162,6 +162,8 @@ class Partition:
         self._tell_readers()
 
     def _take_role(self, role: ReplicaRole, now_ms: int) -> None:
+        if self._held_end() < self.log.log_end:
+            self._at.neighbours.appended(self)  # what a crash left unsynced counts once it is
         if role is ReplicaRole.LEADER:
             self._leader = Leader(
                 self.partition,

@@ -65,6 +65,7 @@ class BrokerService:
         check_hello(request.hello)
         if request.create_missing:
             await self._create_missing(request.topics)
+        await self._feed.settled()  # a partition that is shown as led here can be used
         return self._describe(request)
 
     async def watch_metadata(self, stream: MetadataStream, _peer: Peer) -> None:

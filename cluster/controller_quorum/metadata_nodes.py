@@ -54,7 +54,8 @@ def register(image: ClusterImage, node: Registration, session_alive: bool) -> De
     if former is not None:
         if former.registration.incarnation == node.incarnation:
             return Decision((), Registered(former.broker_epoch))  # its first answer got lost
-        if session_alive:
+        # Two processes cannot listen at one address: whoever does now is the former's successor.
+        if session_alive and former.registration.address != node.address:
             raise DuplicateNode(
                 f"node {node.node_id} is alive at {former.registration.address}, and another "
                 f"process at {node.address} wants its id"

@@ -237,6 +237,8 @@ class RaftDriver:
     async def run(self, replica: Replica) -> None:
         """Until cancelled, or until a write fails."""
         self._replica = replica
+        if self.raft.conf.voters == (self.raft.me,):
+            self.raft.campaign()  # nobody else could lead: no need to wait for their silence
         while True:
             self._start_round()
             if self.raft.has_ready():

@@ -45,6 +45,7 @@ class MetadataFeed:
         self._hello = hello
         self._on_delta = on_delta
         self._moved = asyncio.Event()
+        self._settled = asyncio.Event()
         self._snapshot: tuple[ClusterImage, Delta] | None = None
 
     async def reached(self, index: int) -> None:
@@ -57,6 +58,10 @@ class MetadataFeed:
         """Wait for the next change."""
         self._moved.clear()
         await self._moved.wait()
+
+    async def settled(self) -> None:
+        """Wait until this node has acted on all that its image shows."""
+        await self._settled.wait()
 
     async def run(self) -> None:
         backoff = Backoff(self._env.rng)
@@ -90,6 +95,9 @@ class MetadataFeed:
             delta.add(record)
         if message.index <= self.index:
             return  # a snapshot that is still arriving, or one that brings nothing new
-        self.image, self.index, self._snapshot = image, message.index, None
-        await self._on_delta(image, delta, self.index)
+        self._settled.clear()
+        self.image, self._snapshot = image, None
+        await self._on_delta(image, delta, message.index)
+        self.index = message.index
+        self._settled.set()
         self._moved.set()

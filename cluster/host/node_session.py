@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from suiro._proto import controller_pb2 as pb
 from suiro.model.error_base import SuiroError
-from suiro.model.errors import NotController, StaleBrokerEpoch, Unavailable
+from suiro.model.errors import DuplicateNode, NotController, StaleBrokerEpoch, Unavailable
 from suiro.model.ids import BrokerEpoch
 from suiro.retry import Backoff
 from suiro.transport.methods import ControllerMethods
@@ -61,12 +61,27 @@ class NodeSession:
         self._hurry = asyncio.Event()
 
     async def register(self) -> int:
-        """Announce this incarnation; the index that the image must reach before it serves."""
-        reply = await self._quorum.call(
-            ControllerMethods.REGISTER_NODE, self._registration, timeout_s=REGISTER_TIMEOUT_S
-        )
-        self.broker_epoch = BrokerEpoch(reply.broker_epoch)
-        return int(reply.registered_at_index)
+        """Announce this incarnation; the index that the image must reach before it serves.
+
+        A node that has moved to another address may find its former self still counted as alive;
+        that lasts a session at most, so a refusal after that is another node with our id.
+        """
+        backoff = Backoff(self._env.rng)
+        give_up_ms = self._env.clock.monotonic_ms() + 2 * self._timeout_ms
+        while True:
+            try:
+                reply = await self._quorum.call(
+                    ControllerMethods.REGISTER_NODE,
+                    self._registration,
+                    timeout_s=REGISTER_TIMEOUT_S,
+                )
+            except DuplicateNode:
+                if self._env.clock.monotonic_ms() >= give_up_ms:
+                    raise
+            else:
+                self.broker_epoch = BrokerEpoch(reply.broker_epoch)
+                return int(reply.registered_at_index)
+            await asyncio.sleep(backoff.next_s())
 
     def announce(self, *, ready: bool | None = None, want_shutdown: bool | None = None) -> None:
         """Say it with the next heartbeat, which leaves at once."""

@@ -385,3 +385,50 @@ def test_a_restart_of_the_log_is_all_or_nothing() -> None:
         assert outcomes[-1] == (offset, offset)
         assert {start for start, _ in outcomes} <= {0, offset}
         assert {end for start, end in outcomes if start == offset} >= {offset}
+
+
+def crashed(place: Place, seed: int) -> PartitionLog:
+    """The log that recovery finds after a crash by chance."""
+    assert isinstance(place.fs, ForgetfulFs)
+    rng = Random(seed)
+    fs = place.fs.survivors(Chance(rng))
+    return Place(fs, TracedStore(rng.choice(place.store.states))).open(CONFIG)
+
+
+def test_the_old_end_of_a_cut_file_never_comes_back_beside_a_newer_file() -> None:
+    """Found by seed 112: old batches 6 to 11 and a newer file that starts at 12."""
+    place = Place()
+    log = place.open(CONFIG)
+    for number in range(12):
+        log.append_as_leader(batch(size=10, fill=number), LeaderEpoch(0), 0)
+    old = read_all(log)
+    log.truncate_to(Offset(6), 0)
+    for number in range(6):
+        log.append_as_leader(batch(size=10, fill=100 + number), LeaderEpoch(1), 0)
+    log.roll()
+    log.append_as_leader(batch(size=10), LeaderEpoch(1), 0)
+    new = read_all(log)
+    for seed in range(200):
+        found = read_all(crashed(place, seed))
+        assert found in (old[: len(found)], new[: len(found)])
+
+
+def test_files_below_the_log_start_may_come_back_in_any_selection() -> None:
+    """Found by seed 111: a hole that ends above the log start, and begins below it."""
+    place = Place()
+    log = place.open(CONFIG)
+    for number in range(10):
+        log.append_as_leader(batch(size=200), LeaderEpoch(0), 0)
+        if number == 4:
+            log.sync()
+            log.checkpoint(log.log_end, 0)
+    assert isinstance(place.fs, ForgetfulFs)
+    opened: list[PartitionLog] = []
+
+    def look(_: Operation) -> None:
+        opened.extend(crashed(place, len(opened) + number) for number in range(20))
+
+    place.fs.after = look
+    log.trim_to(Offset(7))
+    assert len(opened) > 100
+    assert {int(found.log_start) for found in opened} == {7}

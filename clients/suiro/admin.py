@@ -29,7 +29,7 @@ class Admin:
 
     def __init__(self, bootstrap: str | None = None, *, timeout_s: float = 30.0) -> None:
         self._admin = aio.Admin(bootstrap, timeout_s=timeout_s)
-        self._loop = LoopThread("suiro-admin")
+        self._loop = LoopThread()
         try:
             self._loop.run(self._admin.__aenter__())
         except BaseException:

@@ -37,7 +37,7 @@ class Consumer:
         **given: Any,
     ) -> None:
         self._consumer = aio.Consumer(bootstrap, settings=settings, **given)
-        self._loop = LoopThread("suiro-consumer")
+        self._loop = LoopThread()
         try:
             self._loop.run(self._consumer.__aenter__())
         except BaseException:

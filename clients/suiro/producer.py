@@ -35,7 +35,7 @@ class Producer:
         **given: Any,
     ) -> None:
         self._producer = aio.Producer(bootstrap, settings=settings, **given)
-        self._loop = LoopThread("suiro-producer")
+        self._loop = LoopThread()
         try:
             self._loop.run(self._producer.__aenter__())
         except BaseException:

@@ -59,7 +59,8 @@ class GrpcTransport:
         self, address: Address, method: Method[Q, R], request: Q, *, timeout_s: float
     ) -> R:
         try:
-            reply: R = await self._callable(address, method)(request, timeout=timeout_s)
+            call = self._opened(self._callable(address, method)(request, timeout=timeout_s))
+            reply: R = await call
         except aio.AioRpcError as error:
             raise error_from_rpc(error, address, method.name) from None
         return reply

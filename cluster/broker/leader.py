@@ -184,16 +184,18 @@ class Leader:
         position: Position,
     ) -> list[LeaderEffect]:
         """A follower announces itself. `stream` is a number that rises with every stream that this
-        broker accepts: whatever a superseded one still brings is ignored.
+        broker accepts: what a superseded one, or one of an earlier incarnation, still brings does
+        not count.
         """
         refusal = self._refusal(node, position)
         if refusal is not None:
-            return [Refuse(node, refusal)]
+            return [Refuse(node, refusal, stream)]
         progress = self._followers[node]
-        if stream < progress.stream:
-            return []
+        if (broker_epoch, stream) < (progress.broker_epoch, progress.stream):
+            superseded = StaleBrokerEpoch(f"{self.partition}: node {node} has come back since")
+            return [Refuse(node, superseded, stream)]
         progress.on_position(stream, broker_epoch, position, divergence(self._log, position))
-        return [Ready(node)]
+        return [Ready(node, stream)]
 
     def on_ack(
         self, node: NodeId, stream: int, leader_epoch: int, held_end: Offset, now_ms: int
@@ -341,7 +343,7 @@ class Leader:
     def _ready(self, *nodes: NodeId) -> list[LeaderEffect]:
         """Those of the followers for whom there is something to send."""
         return [
-            Ready(node)
+            Ready(node, self._followers[node].stream)
             for node in nodes or self._followers
             if self._followers[node].next_push(self._log) is not None
         ]
@@ -360,10 +362,8 @@ class Leader:
         """
         insiders = set(self.state.isr) & set(before.isr)
         outsiders = [node for node in self._followers if node not in insiders]
-        for node in outsiders:
-            del self._followers[node]
         again = UnknownLeaderEpoch(f"{self.partition}: announce yourself again")
-        return [Refuse(node, again) for node in outsiders if node in self.state.replicas]
+        return [Refuse(node, again, self._followers.pop(node).stream) for node in outsiders]
 
     def _refusal(self, node: NodeId, position: Position) -> SuiroError | None:
         epoch = self.state.leader_epoch

@@ -100,17 +100,19 @@ class ProposeIsr:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """`Leader.next_push(node)` has something for this follower now."""
+    """`Leader.next_push(node)` has something for this follower now, to be sent on that stream."""
 
     node: NodeId
+    stream: int
 
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Answer this follower's position with an error."""
+    """Answer this follower's position with an error, on that stream."""
 
     node: NodeId
     error: SuiroError
+    stream: int
 
 
 LeaderEffect = HighWatermark | EpochStarted | IsrChanged | ProposeIsr | Ready | Refuse

@@ -93,7 +93,10 @@ class Progress:
         self._note_caught_up(log_end, now_ms)
 
     def on_stream_closed(self) -> None:
-        """What was under way is lost; it will announce itself again."""
+        """What was under way is lost; it will announce itself again, perhaps on a stream that it
+        had opened before this one.
+        """
+        self.stream = NO_STREAM
         self.matches = False
         self._divergence = None
         self._owes_part = False

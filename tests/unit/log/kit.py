@@ -21,6 +21,7 @@ from suiro.model.batch import (
 )
 from suiro.model.control import ControlType, Marker, decode_marker, encode_marker
 from suiro.model.ids import (
+    LeaderEpoch,
     Offset,
     ProducerEpoch,
     ProducerId,
@@ -172,6 +173,20 @@ def read_all(log: PartitionLog, bytes_max: int = 1) -> list[bytes]:
             offset = Offset(header.end)
     assert offset == log.log_end
     return found
+
+
+def fill(log: PartitionLog, batches: int, count: int = 2, epoch: int = 0) -> list[bytes]:
+    """Append batches; returns them as stored."""
+    found = []
+    for number in range(batches):
+        raw = batch(count, fill=number % 251, size=20 + number % 60)
+        base = log.append_as_leader(raw, LeaderEpoch(epoch), 0).base_offset
+        found.append(stored(raw, base, epoch))
+    return found
+
+
+def segments(fs: ForgetfulFs, suffix: str = ".log") -> list[str]:
+    return [name for name in fs.names(DIRECTORY) if name.endswith(suffix)]
 
 
 # -- the dumb twin --------------------------------------------------------------------------------

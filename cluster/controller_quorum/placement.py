@@ -3,7 +3,8 @@
 Three aims, in this order: no two replicas of a partition in one rack while another rack is free
 (and never two on one node); the partitions of a topic spread evenly over the nodes, then all
 partitions; preferred leaders spread evenly in the same two senses. With equally large racks, or
-none, each count is within one of every other.
+none, each count is within one of every other; only the leaders of many topics together can be two
+or three apart, as nothing is moved that was placed before, and later topics even that out.
 
 Replicas come first: every slot goes to the rack that is least loaded, and in it to the node that
 is. As racks (and nodes) are taken in the order of their load, loads never drift far apart.

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from suiro.model.errors import (
     BrokerFenced,
+    FencedLeaderEpoch,
     InvalidConfig,
     InvalidRequest,
     StaleBrokerEpoch,
     UnknownBroker,
+    UnknownLeaderEpoch,
     UnknownTopicOrPartition,
     UnsupportedVersion,
 )
-from suiro.model.ids import Address, BrokerEpoch, NodeId, TopicId, TopicPartition
+from suiro.model.ids import Address, BrokerEpoch, LeaderEpoch, NodeId, TopicId, TopicPartition
 from suiro.model.records import ConfigResource, Recovery, Role, ShardKind, TopicCreated
 from suiro.model.topics import GROUP_TOPIC, TXN_TOPIC, shard_of
 
@@ -283,6 +285,19 @@ def test_a_partition_is_proposed_for_once_in_a_request() -> None:
         bench.machine.decide_alter_isr(leader, bench.epoch(leader), [proposal, proposal])
     with pytest.raises(StaleBrokerEpoch):
         bench.machine.decide_alter_isr(leader, BrokerEpoch(99), [proposal])
+
+
+@pytest.mark.parametrize(("off", "error"), [(-1, FencedLeaderEpoch), (1, UnknownLeaderEpoch)])
+def test_a_proposal_of_another_leader_epoch_is_refused(off: int, error: type) -> None:
+    bench = Bench()
+    bench.create(topic("orders"))
+    state = bench.partition()
+    isr = (IsrMember(state.leader, bench.epoch(state.leader)),)
+    leader_epoch = LeaderEpoch(state.leader_epoch + off)
+    proposal = IsrProposal(state.id, leader_epoch, state.partition_epoch, isr)
+    decision = bench.machine.decide_alter_isr(state.leader, bench.epoch(state.leader), [proposal])
+    assert decision.records == ()
+    assert type(decision.reply[0].error) is error
 
 
 def test_a_proposal_that_changes_nothing_costs_nothing() -> None:

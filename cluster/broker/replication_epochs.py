@@ -56,11 +56,10 @@ def divergence(leader: LogView, follower: Position) -> Divergence | None:
     """
     if follower.log_end < leader.log_start:
         return None
-    known = leader.end_offset_for(follower.last_epoch)
-    if follower.last_epoch == NO_LEADER_EPOCH or known is None:
-        is_prefix = follower.last_epoch == NO_LEADER_EPOCH and follower.log_end <= leader.log_end
-        return None if is_prefix else Divergence(NO_LEADER_EPOCH, leader.log_end)
-    leader_epoch, end = known
+    leader_epoch, end = follower.last_epoch, leader.log_end
+    known = leader.end_offset_for(leader_epoch)
+    if known is not None and leader_epoch != NO_LEADER_EPOCH:
+        leader_epoch, end = known  # else one of the two logs is empty: only their ends can differ
     if leader_epoch == follower.last_epoch and follower.log_end <= end:
         return None
     return Divergence(leader_epoch, end)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, TypeVar
 
@@ -22,6 +23,7 @@ DEFAULT_PORT: Final = 9750
 
 ENVIRONMENT: Final = "SUIRO"
 SCHEME: Final = "suiro://"
+_ADDRESS: Final = re.compile(r"(\[(?P<bracketed>[^\]]+)\]|(?P<host>[^:\[\]]+))(:(?P<port>\d+))?")
 
 S = TypeVar("S")
 
@@ -35,13 +37,11 @@ def parse_bootstrap(text: str | None = None) -> tuple[Address, ...]:
 
 def _parse_address(text: str) -> Address:
     text = text.strip().rstrip("/")
-    host, _, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
-    if not host:
-        host, port = text, ""
-    host = host.strip("[]")
-    if not host or (port and not port.isdigit()) or not 0 < int(port or DEFAULT_PORT) < 65536:
+    found = _ADDRESS.fullmatch(text)
+    port = int(found["port"] or DEFAULT_PORT) if found else 0
+    if found is None or not 0 < port < 65536:
         raise InvalidSetting(f"'{text}' is not host:port, as in suiro://localhost:{DEFAULT_PORT}")
-    return Address(host, int(port or DEFAULT_PORT))
+    return Address(found["bracketed"] or found["host"], port)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ a write has failed nobody knows what is stored, so the store refuses everything 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from suiro.model.errors import StorageFailed
 
@@ -73,8 +73,7 @@ class RocksStore:
         self._check()
         bounds = self._read_options_of()
         bounds.set_iterate_upper_bound(end)
-        items = self._db.items(from_key=start, read_opt=bounds)
-        return cast("Iterator[tuple[bytes, bytes]]", items)
+        return _holding(self._db.items(from_key=start, read_opt=bounds), bounds)
 
     def write(
         self,
@@ -108,6 +107,11 @@ class RocksStore:
     def _check(self) -> None:
         if self._failure is not None:
             raise StorageFailed(self._failure)
+
+
+def _holding(items: Iterator[Any], _bounds: object) -> Iterator[tuple[bytes, bytes]]:
+    """The iterator uses its bounds' memory and does not hold it: without this, rows go missing."""
+    yield from items
 
 
 def _options() -> Any:

@@ -6,7 +6,10 @@ import typer
 
 from suiro.cli.consume import consume
 from suiro.cli.logs import logs
+from suiro.cli.metadata import metadata
 from suiro.cli.produce import produce
+from suiro.cli.quorum import quorum
+from suiro.cli.storage import storage
 from suiro.cli.topic import topics
 from suiro.cli.up import down, up
 from suiro.version import VERSION
@@ -25,6 +28,9 @@ app.command()(produce)
 app.command()(consume)
 app.add_typer(topics, name="topic")
 app.add_typer(logs, name="log")
+app.add_typer(storage, name="storage")
+app.add_typer(quorum, name="quorum")
+app.add_typer(metadata, name="metadata")
 
 
 @app.command()

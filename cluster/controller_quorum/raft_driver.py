@@ -76,6 +76,8 @@ class RaftDriver:
         self._metrics = metrics
         self._replica: Replica | None = None
         self._wake = asyncio.Event()
+        self._delivered = raft.log.applied
+        """The last entry that the replica has been handed."""
         self._is_open = False
         self._led_term: int | None = None
         self._unsaved: HardState | None = None
@@ -130,7 +132,7 @@ class RaftDriver:
     @property
     def end(self) -> int:
         """The position after everything that has been handed to the replica."""
-        return self.raft.log.applied + 1
+        return self._delivered + 1
 
     def append(self, records: Sequence[bytes]) -> int:
         if not self._is_open:
@@ -227,10 +229,10 @@ class RaftDriver:
         log = self.raft.log
         if first <= log.base:
             return None
-        if first > log.applied:
+        if first > self._delivered:
             return ()
         found = log.slice(first, FEED_BYTES_MAX)
-        return found[: log.applied - first + 1]
+        return found[: self._delivered - first + 1]
 
     # -- the task ---------------------------------------------------------------------------------
 
@@ -253,20 +255,33 @@ class RaftDriver:
                 await self._wake.wait()
 
     async def _carry_out(self, ready: Ready) -> None:
-        assert self._replica is not None
+        """What is committed is on the disks of a majority, so those who wait for it need not wait
+        for this member's own write as well; only a snapshot has to be stored before it is used.
+        """
         self._send(ready.messages_early)
+        if ready.snapshot is None:
+            await self._deliver(ready)
         await self._store_ready(ready)
         self._send(ready.messages_late)
         if ready.snapshot is not None:
-            await self._replica.on_snapshot(ready.snapshot)
+            await self._restore(ready.snapshot)
+            await self._deliver(ready)
+        self.raft.advance(ready)
+        self._observe()
+
+    async def _restore(self, snapshot: Snapshot) -> None:
+        assert self._replica is not None
+        await self._replica.on_snapshot(snapshot)
+        self._delivered = snapshot.index
+
+    async def _deliver(self, ready: Ready) -> None:
+        assert self._replica is not None
         if ready.committed:
             await self._replica.on_committed(ready.committed)
-        self.raft.advance(ready)
-        if ready.committed:
+            self._delivered = ready.committed[-1].index
             self._release()
         for read in ready.reads:
             self._end_round(read.context)
-        self._observe()
 
     async def _store_ready(self, ready: Ready) -> None:
         if ready.hard_state is not None:

@@ -1,16 +1,19 @@
 """The links between the controllers: one ordered stream to each of the others.
 
 Every controller says who it is and where it can be reached when it opens a stream, so addresses
-are learnt from their owners and a node that moves is found again. A link is to an address; who is
-there, its welcome says. Messages to a member that no link leads to, and messages that do not fit
-into a link's queue, are dropped: Raft repeats what matters.
+are learnt from their owners and a node that moves is found again. What it knows of the others it
+passes on, so that a new controller need be told to one of them only; the owner's word goes before
+hearsay. A link is to an address; who is there, its welcome says.
+
+Messages to a member that no link leads to, and messages that do not fit into a link's queue, are
+dropped: Raft repeats what matters.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -83,6 +86,10 @@ class RaftPeers:
         self.on_message: Callable[[Message], None] = _nobody_listens
         self.on_address: Callable[[NodeId, Address], None] = _nobody_notes
         self._members: tuple[Member, ...] = ()
+        self._callers: Counter[NodeId] = Counter()
+        """Whose streams are open here. They want answers, also of one that does not know yet that
+        it is a member.
+        """
         self._links: dict[Address, _Link] = {}
         self._tasks: dict[Address, asyncio.Task[None]] = {}
         self._routes: dict[Member, _Link] = {}
@@ -97,7 +104,7 @@ class RaftPeers:
                 link.put(message)
 
     def set_members(self, members: tuple[Member, ...]) -> None:
-        """Keep links to these and to the seeds, and to nobody else."""
+        """Keep links to these, to the seeds and to those who call, and to nobody else."""
         if members != self._members:
             self._members = members
             self._changed.set()
@@ -107,6 +114,18 @@ class RaftPeers:
             self.addresses[node_id] = address
             self.on_address(node_id, address)
             self._changed.set()
+            for link in self._links.values():
+                link.put_news()
+
+    def _hear(self, known: Iterable[NodeAddress]) -> None:
+        """Somebody's word about others."""
+        for told in known:
+            node_id = NodeId(told.node_id)
+            if node_id not in self.addresses and node_id != self._me.member.node:
+                self.set_address(node_id, Address(told.host, told.port))
+
+    def _known(self) -> list[NodeAddress]:
+        return [_wire_address(*known) for known in sorted(self.addresses.items())]
 
     async def run(self) -> None:
         """Own the links until cancelled."""
@@ -135,9 +154,8 @@ class RaftPeers:
                 stream.cancel()
 
     def _wanted(self) -> list[Address]:
-        known = [
-            self.addresses[member.node] for member in self._members if member.node in self.addresses
-        ]
+        others = (*(member.node for member in self._members), *sorted(self._callers))
+        known = [self.addresses[node_id] for node_id in others if node_id in self.addresses]
         return [a for a in dict.fromkeys((*self._seeds, *known)) if a != self._me.address]
 
     async def _keep(self, link: _Link) -> None:
@@ -168,9 +186,8 @@ class RaftPeers:
             RaftEnvelope(
                 hello=make_hello(me.cluster_id, me.member.node),
                 directory_id=me.directory_id,
-                address=NodeAddress(
-                    node_id=me.member.node, host=me.address.host, port=me.address.port
-                ),
+                address=_wire_address(me.member.node, me.address),
+                known=self._known(),
             )
         )
         welcome = await stream.receive()
@@ -196,11 +213,34 @@ class RaftPeers:
         if former.address not in self._links:
             self._routes[peer] = link
         try:
-            await _speak_until_broken(link, stream)
+            await self._speak_until_broken(link, stream)
         finally:
             if self._routes.get(peer) is link:
                 del self._routes[peer]
             stream.cancel()
+
+    async def _speak_until_broken(self, link: _Link, stream: Stream[Any, Any]) -> None:
+        """Send what is put into the link; an idle stream is watched, so a break is seen at once."""
+        failures: list[Exception] = []
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                speaking = tasks.create_task(self._speak(link, stream), name=f"to {link.address}")
+                await stream.receive()
+                speaking.cancel()
+        except* (SuiroError, TimeoutError) as group:
+            failures += group.exceptions
+        if failures:
+            raise failures[0]
+
+    async def _speak(self, link: _Link, stream: Stream[Any, Any]) -> None:
+        while True:
+            messages, has_news = await link.take()
+            envelope = RaftEnvelope(
+                messages=[message_to_wire(message) for message in messages],
+                known=self._known() if has_news else (),
+            )
+            async with asyncio.timeout(SEND_TIMEOUT_S):
+                await stream.send(envelope)
 
     # -- being spoken to --------------------------------------------------------------------------
 
@@ -217,16 +257,25 @@ class RaftPeers:
         source = _member(first.hello.node_id, first.directory_id)
         if first.HasField("address") and source.node != me.member.node:
             self.set_address(source.node, Address(first.address.host, first.address.port))
+        self._hear(first.known)
         await stream.send(RaftWelcome(hello=reply, directory_id=me.directory_id))
-        while (envelope := await stream.receive()) is not None:
-            for message in envelope.messages:
-                self.on_message(message_from_wire(message, source, me.member))
+        self._callers[source.node] += 1
+        self._changed.set()
+        try:
+            while (envelope := await stream.receive()) is not None:
+                self._hear(envelope.known)
+                for message in envelope.messages:
+                    self.on_message(message_from_wire(message, source, me.member))
+        finally:
+            self._callers[source.node] -= 1
+            self._callers += Counter()  # forget those at zero
+            self._changed.set()
 
 
 class _Link:
     """What waits to be sent to one address."""
 
-    __slots__ = ("_arrived", "_queue", "address", "complaint")
+    __slots__ = ("_arrived", "_has_news", "_queue", "address", "complaint")
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -234,6 +283,12 @@ class _Link:
         """The last reason of a break, so that it is logged once."""
         self._queue: deque[Message] = deque()
         self._arrived = asyncio.Event()
+        self._has_news = False
+
+    def put_news(self) -> None:
+        """Addresses have changed: tell the other side."""
+        self._has_news = True
+        self._arrived.set()
 
     def put(self, message: Message) -> None:
         if len(self._queue) < QUEUE_MESSAGES_MAX:
@@ -243,35 +298,14 @@ class _Link:
     def clear(self) -> None:
         self._queue.clear()
 
-    async def take(self) -> list[Message]:
-        """What waits, at least one message, as many as fit into an envelope."""
-        while not self._queue:
+    async def take(self) -> tuple[list[Message], bool]:
+        """Messages that wait, as many as fit into an envelope, and whether there is news."""
+        while not self._queue and not self._has_news:
             self._arrived.clear()
             await self._arrived.wait()
         count = min(len(self._queue), ENVELOPE_MESSAGES_MAX)
-        return [self._queue.popleft() for _ in range(count)]
-
-
-async def _speak_until_broken(link: _Link, stream: Stream[Any, Any]) -> None:
-    """Send what is put into the link; an idle stream is watched too, so a break is seen at once."""
-    failures: list[Exception] = []
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            speaking = tasks.create_task(_speak(link, stream), name=f"speak to {link.address}")
-            await stream.receive()
-            speaking.cancel()
-    except* (SuiroError, TimeoutError) as group:
-        failures += group.exceptions
-    if failures:
-        raise failures[0]
-
-
-async def _speak(link: _Link, stream: Stream[Any, Any]) -> None:
-    while True:
-        messages = await link.take()
-        envelope = RaftEnvelope(messages=[message_to_wire(message) for message in messages])
-        async with asyncio.timeout(SEND_TIMEOUT_S):
-            await stream.send(envelope)
+        has_news, self._has_news = self._has_news, False
+        return [self._queue.popleft() for _ in range(count)], has_news
 
 
 def _heed_cancellation() -> None:
@@ -283,6 +317,10 @@ def _heed_cancellation() -> None:
 
 def _member(node_id: int, directory_id: bytes) -> Member:
     return Member(NodeId(node_id), DirectoryId(id_text(directory_id)))
+
+
+def _wire_address(node_id: NodeId, address: Address) -> NodeAddress:
+    return NodeAddress(node_id=node_id, host=address.host, port=address.port)
 
 
 def _nobody_listens(_message: Message) -> None:

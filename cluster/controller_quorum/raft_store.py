@@ -164,6 +164,8 @@ class RaftStore:
 
     def stage(self, snapshot: Snapshot) -> None:
         """Store the pieces of a snapshot that does not count yet; may run beside `write`."""
+        stale = (_piece_key(snapshot.index, 0), _piece_key(snapshot.index + 1, 0))
+        self._store.write(ranges=[stale], sync=False)
         for row in _pieces(snapshot):
             self._store.write(puts=[row], sync=True)
 

@@ -79,7 +79,7 @@ class MetadataReplica:
 
     async def catch_up(self) -> None:
         if self._is_stale:
-            await self._build_up_to(self._driver.raft.log.applied)
+            await self._build_up_to(self._driver.end - 1)
 
     def on_deposed(self, error: SuiroError) -> None:
         self.on_lost(error)
@@ -89,7 +89,7 @@ class MetadataReplica:
     def begin_serving(self) -> MetadataMachine:
         """The host has the machine from here on."""
         assert not self._is_stale
-        assert self._applied == self._driver.raft.log.applied
+        assert self._applied == self._driver.end - 1
         self._is_serving = True
         return self.machine
 

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from suiro._proto import common_pb2 as suiro_dot_v1_dot_common__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13suiro/v1/raft.proto\x12\x08suiro.v1\x1a\x15suiro/v1/common.proto\"\x95\x01\n\x0cRaftEnvelope\x12\x1e\n\x05hello\x18\x01 \x01(\x0b\x32\x0f.suiro.v1.Hello\x12\x14\n\x0c\x64irectory_id\x18\x02 \x01(\x0c\x12&\n\x07\x61\x64\x64ress\x18\x03 \x01(\x0b\x32\x15.suiro.v1.NodeAddress\x12\'\n\x08messages\x18\x04 \x03(\x0b\x32\x15.suiro.v1.RaftMessage\"H\n\x0bRaftWelcome\x12#\n\x05hello\x18\x01 \x01(\x0b\x32\x14.suiro.v1.HelloReply\x12\x14\n\x0c\x64irectory_id\x18\x02 \x01(\x0c\"\x87\x02\n\x0bRaftMessage\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12\x0c\n\x04term\x18\x02 \x01(\x03\x12\r\n\x05index\x18\x03 \x01(\x03\x12\x10\n\x08log_term\x18\x04 \x01(\x03\x12\x0e\n\x06\x63ommit\x18\x05 \x01(\x03\x12\x0e\n\x06reject\x18\x06 \x01(\x08\x12\x0c\n\x04hint\x18\x07 \x01(\x03\x12\x15\n\rread_sequence\x18\x08 \x01(\x03\x12\x0f\n\x07\x63ontext\x18\t \x01(\x0c\x12\x10\n\x08transfer\x18\n \x01(\x08\x12$\n\x07\x65ntries\x18\x0b \x03(\x0b\x32\x13.suiro.v1.RaftEntry\x12-\n\x08snapshot\x18\x0c \x01(\x0b\x32\x1b.suiro.v1.RaftSnapshotChunk\"5\n\tRaftEntry\x12\x0c\n\x04term\x18\x01 \x01(\x03\x12\x0c\n\x04kind\x18\x02 \x01(\r\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\"w\n\x11RaftSnapshotChunk\x12\r\n\x05index\x18\x01 \x01(\x03\x12\x0c\n\x04term\x18\x02 \x01(\x03\x12\x12\n\nmembership\x18\x03 \x01(\x0c\x12\x0e\n\x06offset\x18\x04 \x01(\x04\x12\x13\n\x0b\x62ytes_total\x18\x05 \x01(\x04\x12\x0c\n\x04\x64\x61ta\x18\x06 \x01(\x0c\x32\x41\n\x04Raft\x12\x39\n\x04Step\x12\x16.suiro.v1.RaftEnvelope\x1a\x15.suiro.v1.RaftWelcome(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13suiro/v1/raft.proto\x12\x08suiro.v1\x1a\x15suiro/v1/common.proto\"\xbb\x01\n\x0cRaftEnvelope\x12\x1e\n\x05hello\x18\x01 \x01(\x0b\x32\x0f.suiro.v1.Hello\x12\x14\n\x0c\x64irectory_id\x18\x02 \x01(\x0c\x12&\n\x07\x61\x64\x64ress\x18\x03 \x01(\x0b\x32\x15.suiro.v1.NodeAddress\x12\'\n\x08messages\x18\x04 \x03(\x0b\x32\x15.suiro.v1.RaftMessage\x12$\n\x05known\x18\x05 \x03(\x0b\x32\x15.suiro.v1.NodeAddress\"H\n\x0bRaftWelcome\x12#\n\x05hello\x18\x01 \x01(\x0b\x32\x14.suiro.v1.HelloReply\x12\x14\n\x0c\x64irectory_id\x18\x02 \x01(\x0c\"\x87\x02\n\x0bRaftMessage\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12\x0c\n\x04term\x18\x02 \x01(\x03\x12\r\n\x05index\x18\x03 \x01(\x03\x12\x10\n\x08log_term\x18\x04 \x01(\x03\x12\x0e\n\x06\x63ommit\x18\x05 \x01(\x03\x12\x0e\n\x06reject\x18\x06 \x01(\x08\x12\x0c\n\x04hint\x18\x07 \x01(\x03\x12\x15\n\rread_sequence\x18\x08 \x01(\x03\x12\x0f\n\x07\x63ontext\x18\t \x01(\x0c\x12\x10\n\x08transfer\x18\n \x01(\x08\x12$\n\x07\x65ntries\x18\x0b \x03(\x0b\x32\x13.suiro.v1.RaftEntry\x12-\n\x08snapshot\x18\x0c \x01(\x0b\x32\x1b.suiro.v1.RaftSnapshotChunk\"5\n\tRaftEntry\x12\x0c\n\x04term\x18\x01 \x01(\x03\x12\x0c\n\x04kind\x18\x02 \x01(\r\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\"w\n\x11RaftSnapshotChunk\x12\r\n\x05index\x18\x01 \x01(\x03\x12\x0c\n\x04term\x18\x02 \x01(\x03\x12\x12\n\nmembership\x18\x03 \x01(\x0c\x12\x0e\n\x06offset\x18\x04 \x01(\x04\x12\x13\n\x0b\x62ytes_total\x18\x05 \x01(\x04\x12\x0c\n\x04\x64\x61ta\x18\x06 \x01(\x0c\x32\x41\n\x04Raft\x12\x39\n\x04Step\x12\x16.suiro.v1.RaftEnvelope\x1a\x15.suiro.v1.RaftWelcome(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,15 +33,15 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'suiro.v1.raft_pb2', _global
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_RAFTENVELOPE']._serialized_start=57
-  _globals['_RAFTENVELOPE']._serialized_end=206
-  _globals['_RAFTWELCOME']._serialized_start=208
-  _globals['_RAFTWELCOME']._serialized_end=280
-  _globals['_RAFTMESSAGE']._serialized_start=283
-  _globals['_RAFTMESSAGE']._serialized_end=546
-  _globals['_RAFTENTRY']._serialized_start=548
-  _globals['_RAFTENTRY']._serialized_end=601
-  _globals['_RAFTSNAPSHOTCHUNK']._serialized_start=603
-  _globals['_RAFTSNAPSHOTCHUNK']._serialized_end=722
-  _globals['_RAFT']._serialized_start=724
-  _globals['_RAFT']._serialized_end=789
+  _globals['_RAFTENVELOPE']._serialized_end=244
+  _globals['_RAFTWELCOME']._serialized_start=246
+  _globals['_RAFTWELCOME']._serialized_end=318
+  _globals['_RAFTMESSAGE']._serialized_start=321
+  _globals['_RAFTMESSAGE']._serialized_end=584
+  _globals['_RAFTENTRY']._serialized_start=586
+  _globals['_RAFTENTRY']._serialized_end=639
+  _globals['_RAFTSNAPSHOTCHUNK']._serialized_start=641
+  _globals['_RAFTSNAPSHOTCHUNK']._serialized_end=760
+  _globals['_RAFT']._serialized_start=762
+  _globals['_RAFT']._serialized_end=827
 # @@protoc_insertion_point(module_scope)

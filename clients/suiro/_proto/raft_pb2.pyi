@@ -8,16 +8,18 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class RaftEnvelope(_message.Message):
-    __slots__ = ("hello", "directory_id", "address", "messages")
+    __slots__ = ("hello", "directory_id", "address", "messages", "known")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     DIRECTORY_ID_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    KNOWN_FIELD_NUMBER: _ClassVar[int]
     hello: _common_pb2.Hello
     directory_id: bytes
     address: _common_pb2.NodeAddress
     messages: _containers.RepeatedCompositeFieldContainer[RaftMessage]
-    def __init__(self, hello: _Optional[_Union[_common_pb2.Hello, _Mapping]] = ..., directory_id: _Optional[bytes] = ..., address: _Optional[_Union[_common_pb2.NodeAddress, _Mapping]] = ..., messages: _Optional[_Iterable[_Union[RaftMessage, _Mapping]]] = ...) -> None: ...
+    known: _containers.RepeatedCompositeFieldContainer[_common_pb2.NodeAddress]
+    def __init__(self, hello: _Optional[_Union[_common_pb2.Hello, _Mapping]] = ..., directory_id: _Optional[bytes] = ..., address: _Optional[_Union[_common_pb2.NodeAddress, _Mapping]] = ..., messages: _Optional[_Iterable[_Union[RaftMessage, _Mapping]]] = ..., known: _Optional[_Iterable[_Union[_common_pb2.NodeAddress, _Mapping]]] = ...) -> None: ...
 
 class RaftWelcome(_message.Message):
     __slots__ = ("hello", "directory_id")

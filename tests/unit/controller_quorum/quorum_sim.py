@@ -57,6 +57,7 @@ class SimController:
         self.directory_id = world.rng.randbytes(16)
         self.wipe()
         self.controller: Controller | None = None
+        self.failure: BaseExceptionGroup[BaseException] | None = None
         self._server: SimServer | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -92,8 +93,23 @@ class SimController:
         return controller
 
     async def _run(self, controller: Controller) -> None:
-        with contextlib.suppress(asyncio.CancelledError):
+        """A controller that fails ends, as its process would; `ended` tells how."""
+        try:
             await controller.run()
+        except asyncio.CancelledError:
+            return
+        except BaseExceptionGroup as failure:
+            self.failure = failure
+            self.world.network.crash(self.name)
+            self.controller = None
+
+    async def ended(self) -> None:
+        """Wait until it ends by itself, and raise what ended it."""
+        assert self._task is not None
+        await asyncio.wait([self._task])
+        if self.failure is not None:
+            failure, self.failure = self.failure, None
+            raise failure
 
     async def crash(self) -> None:
         """The power fails: whatever was not synced may be gone."""
@@ -118,6 +134,7 @@ class QuorumWorld:
         )
         self.cluster_id = random_cluster_id(rng)
         self.nodes: dict[NodeId, SimController] = {}
+        self.brokers: list[SimBroker] = []
         self.client = self.network.transport("client")
 
     def found(self, count: int) -> None:
@@ -129,10 +146,10 @@ class QuorumWorld:
             node.format(founders)
             node.start()
 
-    def join(self, node_id: int) -> SimController:
+    def join(self, node_id: int, cluster_id: str | None = None) -> SimController:
         """One more controller, that is no member yet."""
         node = self.nodes[NodeId(node_id)] = SimController(self, NodeId(node_id))
-        node.format([])
+        node.format([], cluster_id)
         node.start()
         return node
 
@@ -213,27 +230,49 @@ class QuorumWorld:
         )
         return reply
 
-    async def unfenced_broker(self, node_id: int) -> controller_pb2.RegisterNodeReply:
-        """Register a broker and say once that it is ready; its session is silent afterwards."""
-        reply = await self.register(node_id)
-        notice = await self.until_answered(
-            lambda node: self.heartbeat(node, node_id, reply.broker_epoch), 10.0
-        )
-        assert not notice.fenced
-        return reply
+    async def unfenced_broker(self, node_id: int) -> SimBroker:
+        """A broker that is registered, ready, and keeps its session with whoever leads."""
+        broker = self.broker(node_id, (await self.register(node_id)).broker_epoch)
+        async with asyncio.timeout(10):
+            await broker.unfenced.wait()
+        return broker
 
-    async def heartbeat(
-        self, node: SimController, node_id: int, broker_epoch: int
-    ) -> controller_pb2.NodeNotice:
-        stream = await self.client.open(node.address, ControllerMethods.NODE_SESSION)
-        await stream.send(
-            controller_pb2.NodeHeartbeat(
-                node_id=node_id, broker_epoch=broker_epoch, image_index=1 << 40, ready=True
-            )
+    def broker(self, node_id: int, broker_epoch: int) -> SimBroker:
+        broker = SimBroker(self, node_id, broker_epoch)
+        self.brokers.append(broker)
+        self.tasks.create_task(broker.run(), name=f"b{node_id}")
+        return broker
+
+    async def until(self, is_so: Callable[[ClusterImage], bool]) -> None:
+        """Until the leader's image is so."""
+        async with asyncio.timeout(20):
+            while True:
+                leader = await self.wait_for_leader()
+                assert leader.controller is not None
+                if is_so(leader.controller.replica.machine.image):
+                    return
+                await asyncio.sleep(0.01)
+
+    async def fenced_after(self, node_id: int) -> float:
+        """How long it takes from now until a node is fenced."""
+        loop = asyncio.get_running_loop()
+        started_s = loop.time()
+        await self.until(lambda image: image.nodes[NodeId(node_id)].fenced)
+        return loop.time() - started_s
+
+    async def add(self, node: SimController) -> None:
+        request = admin_pb2.AddControllerRequest(
+            address=NodeAddress(
+                node_id=node.node_id, host=node.address.host, port=node.address.port
+            ),
+            directory_id=node.directory_id,
         )
-        notice = await stream.receive()
-        assert notice is not None
-        return notice
+        await self.ask(AdminMethods.ADD_CONTROLLER, request, timeout_s=60)
+
+    async def remove(self, node_id: int) -> None:
+        request = admin_pb2.RemoveControllerRequest(node_id=node_id)
+        await self.ask(AdminMethods.REMOVE_CONTROLLER, request, timeout_s=60)
+        await self.nodes.pop(NodeId(node_id)).crash()
 
     async def create_topic(self, name: str) -> admin_pb2.TopicResult:
         """On broker 101, whether it is fenced or not."""
@@ -244,6 +283,16 @@ class QuorumWorld:
         )
         result: admin_pb2.TopicResult = reply.results[0]
         return result
+
+    async def set_default(self, partitions: int) -> None:
+        """A change that needs no broker."""
+        await self.ask(
+            AdminMethods.ALTER_CONFIGS,
+            admin_pb2.AlterConfigsRequest(
+                resource=admin_pb2.ConfigResource.CLUSTER,
+                set={"num.partitions": str(partitions)},
+            ),
+        )
 
     async def follow(self, node: SimController, follower: FeedFollower) -> None:
         """Follow the feed of one controller until it breaks."""
@@ -257,6 +306,57 @@ class QuorumWorld:
         with contextlib.suppress(SuiroError):
             while (message := await stream.receive()) is not None:
                 follower.take(message)
+
+
+class SimBroker:
+    """Nothing of a broker but its session."""
+
+    def __init__(self, world: QuorumWorld, node_id: int, broker_epoch: int) -> None:
+        self._world = world
+        self.node_id = node_id
+        self.broker_epoch = broker_epoch
+        self.image_index = 1 << 40
+        self.want_shutdown = False
+        self.is_silent = False
+        """It keeps its stream and says nothing, as a process that hangs does."""
+        self.unfenced = asyncio.Event()
+        self.notice = controller_pb2.NodeNotice(fenced=True)
+        self._is_gone = False
+        self._stream: Any = None
+
+    async def run(self) -> None:
+        while not self._is_gone:
+            for node in tuple(self._world.nodes.values()):
+                with contextlib.suppress(SuiroError):
+                    await self._hold(node)
+            await asyncio.sleep(0.02)
+
+    async def _hold(self, node: SimController) -> None:
+        stream = self._stream = await self._world.client.open(
+            node.address, ControllerMethods.NODE_SESSION
+        )
+        while not self._is_gone:
+            if not self.is_silent:
+                await stream.send(
+                    controller_pb2.NodeHeartbeat(
+                        node_id=self.node_id,
+                        broker_epoch=self.broker_epoch,
+                        image_index=self.image_index,
+                        ready=True,
+                        want_shutdown=self.want_shutdown,
+                    )
+                )
+                notice = await stream.receive()
+                assert notice is not None
+                self.notice = notice
+                if not notice.fenced:
+                    self.unfenced.set()
+            await asyncio.sleep(0.3)
+
+    def die(self) -> None:
+        """As by kill -9: the stream breaks."""
+        self._is_gone = True
+        self._stream.cancel()
 
 
 class FeedFollower:
@@ -289,9 +389,12 @@ async def quorum_world(rng: Random, *, snapshot_entries: int = 10_000) -> Any:
     async with asyncio.TaskGroup() as tasks:
         world = QuorumWorld(rng, tasks, snapshot_entries=snapshot_entries)
         yield world
+        for broker in world.brokers:
+            broker.die()
         for node in world.nodes.values():
             if node.controller is not None:
                 await node.crash()
+            assert node.failure is None, node.failure
         await world.client.close()
         await world.network.close()
         assert not world.network.defects, world.network.defects

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from suiro._proto import admin_pb2
-from suiro.model.errors import NotController
+from suiro.model.errors import ClusterIdMismatch, InvalidRequest, NotController
 from suiro.transport.methods import AdminMethods
 
+from cluster.storage import random_cluster_id
 from tests.sim.loop import run
 from tests.unit.controller_quorum.quorum_sim import CALL_S, FeedFollower, quorum_world
 
@@ -55,11 +56,9 @@ def test_everything_is_there_after_a_crash() -> None:
             await node.crash()
             node.start()
             await world.wait_for_leader()
-            # The broker's session ran out meanwhile or not; its topics are all there.
             image = node.controller.replica.machine.image
             assert sorted(image.topics_by_name) == sorted(f"topic-{n}" for n in range(20))
-            if not image.nodes[101].fenced:
-                assert image.state_hash() == before
+            assert image.state_hash() == before
 
     run(main, seed=2)
 
@@ -125,3 +124,158 @@ def test_a_cut_off_leader_serves_no_stale_read() -> None:
             assert len(await world.hashes()) == 1
 
     run(main, seed=4)
+
+
+# -- sessions -------------------------------------------------------------------------------------
+
+
+def test_a_dead_broker_is_fenced_within_a_second_and_a_silent_one_after_its_timeout() -> None:
+    async def main(rng: Random) -> None:
+        async with quorum_world(rng) as world:
+            world.found(3)
+            dead = await world.unfenced_broker(101)
+            silent = await world.unfenced_broker(102)
+            dead.die()
+            assert 0.25 < await world.fenced_after(101) < 1
+            silent.is_silent = True
+            assert 2 < await world.fenced_after(102) < 4
+            silent.is_silent = False  # it was only slow: the same incarnation may come back
+            await world.until(lambda image: not image.nodes[102].fenced)
+
+    run(main, seed=5)
+
+
+def test_a_change_of_leader_fences_nobody() -> None:
+    async def main(rng: Random) -> None:
+        async with quorum_world(rng) as world:
+            world.found(3)
+            broker = await world.unfenced_broker(101)
+            for _ in range(5):
+                leader = await world.wait_for_leader()
+                await leader.crash()
+                await world.wait_for_leader()
+                await asyncio.sleep(5)
+                leader.start()
+                image = (await world.wait_for_leader()).controller.replica.machine.image
+                assert not image.nodes[101].fenced
+                assert image.nodes[101].broker_epoch == broker.broker_epoch
+
+    run(main, seed=6)
+
+
+def test_a_broker_is_unfenced_only_when_its_image_is_far_enough() -> None:
+    async def main(rng: Random) -> None:
+        async with quorum_world(rng) as world:
+            world.found(1)
+            reply = await world.register(101)
+            broker = world.broker(101, reply.broker_epoch)
+            broker.image_index = reply.registered_at_index - 1
+            await asyncio.sleep(1)
+            assert broker.notice.fenced
+            broker.image_index = reply.registered_at_index
+            async with asyncio.timeout(5):
+                await broker.unfenced.wait()
+
+    run(main, seed=7)
+
+
+def test_a_clean_shutdown_moves_the_leaders_first() -> None:
+    async def main(rng: Random) -> None:
+        async with quorum_world(rng) as world:
+            world.found(1)
+            leaving = await world.unfenced_broker(101)
+            await world.unfenced_broker(102)
+            topic = admin_pb2.NewTopic(name="orders", partitions=4, replication_factor=2)
+            await world.ask(
+                AdminMethods.CREATE_TOPICS, admin_pb2.CreateTopicsRequest(topics=[topic])
+            )
+            leaving.want_shutdown = True
+            await world.until(lambda image: image.nodes[101].shutting_down)
+            image = world.nodes[1].controller.replica.machine.image
+            assert {state.leader for state in image.topic("orders").partitions} == {102}
+            async with asyncio.timeout(5):
+                while not leaving.notice.may_shut_down:  # noqa: ASYNC110 - virtual time
+                    await asyncio.sleep(0.1)
+
+    run(main, seed=8)
+
+
+# -- members --------------------------------------------------------------------------------------
+
+
+def test_controllers_are_added_and_removed() -> None:
+    async def main(rng: Random) -> None:
+        async with quorum_world(rng, snapshot_entries=10) as world:
+            world.found(3)
+            for number in range(1, 30):
+                await world.set_default(number)
+            await world.add(world.join(4))
+            await world.remove(1)
+            leader = await world.wait_for_leader()
+            await world.remove(leader.node_id)
+            for number in range(1, 10):
+                await world.set_default(number)
+            await world.settle()
+            assert len(await world.hashes()) == 1
+            conf = (await world.wait_for_leader()).controller.driver.raft.conf
+            expected = {2, 3, 4, 1} - {1, leader.node_id}
+            assert {voter.node for voter in conf.voters} == expected
+
+    run(main, seed=9)
+
+
+def test_a_wiped_controller_has_no_vote_until_it_is_added_again() -> None:
+    """M7: two of three lose their disks; they must not make up a quorum of their own."""
+
+    async def main(rng: Random) -> None:
+        async with quorum_world(rng) as world:
+            world.found(3)
+            await world.set_default(7)
+            leader = await world.wait_for_leader()
+            wiped = [node for node in world.nodes.values() if node is not leader]
+            for node in wiped:
+                await node.crash()
+                node.wipe()
+                node.directory_id = rng.randbytes(16)
+                node.format([])
+                node.start()
+            await asyncio.sleep(30)
+            assert world.leader() is None, "one of three is no majority, and the others are nobody"
+            for node in wiped:
+                assert node.controller.driver.raft.vote is None
+
+    run(main, seed=10)
+
+
+def test_one_wiped_controller_is_replaced() -> None:
+    async def main(rng: Random) -> None:
+        async with quorum_world(rng) as world:
+            world.found(3)
+            await world.set_default(7)
+            leader = await world.wait_for_leader()
+            wiped = next(node for node in world.nodes.values() if node is not leader)
+            await wiped.crash()
+            wiped.wipe()
+            wiped.directory_id = rng.randbytes(16)
+            wiped.format([])
+            wiped.start()
+            with pytest.raises(InvalidRequest, match="remove it first"):
+                await world.add(wiped)
+            request = admin_pb2.RemoveControllerRequest(node_id=wiped.node_id)
+            await world.ask(AdminMethods.REMOVE_CONTROLLER, request)
+            await world.add(wiped)
+            await world.settle()
+            assert len(await world.hashes()) == 1
+
+    run(main, seed=11)
+
+
+def test_a_foreign_controller_is_refused() -> None:
+    async def main(rng: Random) -> None:
+        async with quorum_world(rng) as world:
+            world.found(1)
+            foreign = world.join(9, cluster_id=random_cluster_id(rng))
+            with pytest.raises(ClusterIdMismatch):
+                await world.add(foreign)
+
+    run(main, seed=12)

@@ -1,0 +1,98 @@
+"""The metadata quorum: synced changes per second over three processes, beside the rate of synced
+RocksDB writes of one process, taken in turns on the same disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from suiro.loop_thread import new_loop
+
+from bench.harness import Row, row
+from cluster.host.store import RocksStore
+from tests.cluster.quorum_harness import MetadataClient, RealQuorum, paper_broker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CLIENTS = (1, 16, 64)
+SECONDS = 3.0
+WRITE = b"x" * 80
+"""About what one change of a setting takes in the log."""
+
+
+def run(repeat: int = 5) -> list[Row]:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        asyncio.Runner(loop_factory=new_loop) as runner,
+    ):
+        return runner.run(_measure(Path(folder), repeat))
+
+
+async def _measure(root: Path, repeat: int) -> list[Row]:
+    quorum = RealQuorum(root, 3)
+    store = RocksStore(root / "ceiling")
+    keys = (number.to_bytes(8, "big") for number in itertools.count())
+    synced: list[float] = []
+    rates: dict[int, list[float]] = {count: [] for count in CLIENTS}
+    waits_ms: dict[int, list[float]] = {count: [] for count in CLIENTS}
+    try:
+        await quorum.leader()
+        async with paper_broker(quorum):
+            clients = [
+                MetadataClient(quorum, f"client-{n}", topic_every=0) for n in range(max(CLIENTS))
+            ]
+            for client in clients:
+                await client.begin()
+            for _ in range(repeat):
+                synced.append(await asyncio.to_thread(_write, store, keys))
+                for count in CLIENTS:
+                    acks = await _load(clients[:count])
+                    rates[count].append(len(acks) / SECONDS)
+                    waits_ms[count].append(statistics.median(acks))
+    finally:
+        store.close()
+        await quorum.close()
+    ceiling = row("synced RocksDB writes, one process", "1/s", synced)
+    rows = [ceiling]
+    for count in CLIENTS:
+        rows += [
+            row(f"changes, {count} clients, 3 processes", "1/s", rates[count], ceiling),
+            row(f"one change, {count} clients, median", "ms", waits_ms[count]),
+        ]
+    return rows
+
+
+def _write(store: RocksStore, keys: Iterator[bytes]) -> float:
+    """Synced writes per second, one after the other."""
+    started_s = time.perf_counter()
+    writes = 0
+    while time.perf_counter() - started_s < SECONDS / 2:
+        store.write(puts=[(next(keys), WRITE)], sync=True)
+        writes += 1
+    return writes / (time.perf_counter() - started_s)
+
+
+async def _load(clients: list[MetadataClient]) -> list[float]:
+    """Let the clients change as fast as they are answered; how long each answer took, in ms."""
+    for client in clients:
+        client.told.acks_s.clear()
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(_change_forever(client)) for client in clients]
+        await asyncio.sleep(SECONDS)
+        for task in running:
+            task.cancel()
+    return [
+        (heard_s - asked_s) * 1000 for client in clients for asked_s, heard_s in client.told.acks_s
+    ]
+
+
+async def _change_forever(client: MetadataClient) -> None:
+    while True:
+        await client.change()

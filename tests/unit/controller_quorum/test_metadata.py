@@ -11,6 +11,7 @@ from suiro.model.errors import (
     FencedLeaderEpoch,
     InvalidConfig,
     InvalidRequest,
+    LeaderNotAvailable,
     StaleBrokerEpoch,
     UnknownBroker,
     UnknownLeaderEpoch,
@@ -338,6 +339,38 @@ def test_a_waiting_reassignment_completes_when_the_topic_asks_for_less() -> None
     assert bench.do(bench.machine.decide_complete_reassignments()) == 1
     assert bench.partition().replicas == (2, 3)
     assert bench.partition().leader == 2
+
+
+def half_moved() -> Bench:
+    """orders-0 moves from 1 to 2 and 3; so far 2 is in sync."""
+    bench = Bench()
+    bench.create(topic("orders", assignment=((NodeId(1),),)))
+    move = Move(TopicPartition("orders", 0), (NodeId(2), NodeId(3)))
+    bench.do(bench.machine.decide_reassign([move]))
+    state = bench.partition()
+    isr = tuple(IsrMember(NodeId(n), bench.epoch(n)) for n in (1, 2))
+    proposal = IsrProposal(state.id, state.leader_epoch, state.partition_epoch, isr)
+    bench.do(bench.machine.decide_alter_isr(NodeId(1), bench.epoch(1), [proposal]))
+    assert bench.partition().isr == (1, 2)
+    return bench
+
+
+def test_cancelling_takes_added_replicas_out_of_the_isr() -> None:
+    bench = half_moved()
+    (outcome,) = bench.do(bench.machine.decide_reassign([Move(TopicPartition("orders", 0), ())]))
+    assert outcome.leader == 1
+    state = bench.partition()
+    assert (state.replicas, state.isr, state.reassignment) == ((1,), (1,), None)
+
+
+def test_cancelling_is_refused_when_only_added_replicas_are_in_sync() -> None:
+    bench = half_moved()
+    bench.do(bench.machine.decide_controlled_shutdown(NodeId(1), bench.epoch(1)))
+    assert bench.partition().leader == 2
+    (outcome,) = bench.do(bench.machine.decide_reassign([Move(TopicPartition("orders", 0), ())]))
+    assert isinstance(outcome.error, LeaderNotAvailable), "the added one has the only good copy"
+    state = bench.partition()
+    assert (state.leader, state.isr, state.replicas) == (2, (2,), (1, 2, 3))
 
 
 # -- producers and coordinators -------------------------------------------------------------------

@@ -244,6 +244,7 @@ class RaftDriver:
         while True:
             self._start_round()
             if self.raft.has_ready():
+                await asyncio.sleep(0)  # whatever else has arrived by now joins this Ready
                 await self._carry_out(self.raft.take_ready())
             elif self._compactions:
                 await self._compact()

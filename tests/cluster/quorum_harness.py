@@ -124,6 +124,7 @@ class RealQuorum:
         self.settings = settings
         self.cluster_id = random_cluster_id(random.SystemRandom())
         self.nodes = {n: ControllerProcess(root, n) for n in range(1, count + 1)}
+        self._made = list(self.nodes.values())
         founders = [node.founder for node in self.nodes.values()]
         for node in self.nodes.values():
             node.format(self.cluster_id, founders)
@@ -135,12 +136,13 @@ class RealQuorum:
         """A controller that is no member yet, not started."""
         seeds = [node.address for node in self.nodes.values()]
         node = ControllerProcess(self.root, node_id, seeds)
+        self._made.append(node)
         node.format(cluster_id or self.cluster_id, [])
         node.write_config(**self.settings)
         return node
 
     async def close(self) -> None:
-        for node in self.nodes.values():
+        for node in self._made:
             if node.is_up:
                 node.send(signal.SIGCONT)
             node.kill()

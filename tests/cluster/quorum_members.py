@@ -90,11 +90,14 @@ async def change_members(root: Path, clients: int) -> MembersReport:
 
 async def _change(quorum: RealQuorum, report: MembersReport) -> None:
     report.foreigner = await _let_foreigner_try(quorum)
-    await _timed(report, "controller 4 added", _add(quorum, 4))
+    for node_id in (4, 5):
+        node = quorum.joiner(node_id)
+        node.start()
+        await _until_serving(quorum, node)
+        await _timed(report, f"controller {node_id} added", _add(quorum, node))
     await _timed(report, "controller 1 removed", _remove(quorum, 1))
     leader = await quorum.leader()
     await _timed(report, "the leader removed", _remove(quorum, leader.node_id))
-    await _timed(report, "controller 5 added", _add(quorum, 5))
 
 
 async def _timed(report: MembersReport, name: str, change: Awaitable[None]) -> None:
@@ -103,17 +106,14 @@ async def _timed(report: MembersReport, name: str, change: Awaitable[None]) -> N
     report.steps.append(f"{name:20} {time.monotonic() - started_s:.2f} s")
 
 
-async def _add(quorum: RealQuorum, node_id: int) -> None:
-    node = quorum.joiner(node_id)
-    node.start()
+async def _add(quorum: RealQuorum, node: ControllerProcess) -> None:
     address = node.address
     request = admin_pb2.AddControllerRequest(
-        address=NodeAddress(node_id=node_id, host=address.host, port=address.port),
+        address=NodeAddress(node_id=node.node_id, host=address.host, port=address.port),
         directory_id=node.directory_id,
     )
-    await _until_serving(quorum, node)
     await _ask(quorum, AdminMethods.ADD_CONTROLLER, request)
-    quorum.nodes[node_id] = node
+    quorum.nodes[node.node_id] = node
 
 
 async def _remove(quorum: RealQuorum, node_id: int) -> None:

@@ -90,15 +90,25 @@ class Connection:
             return None
         return leader, self.brokers[leader]
 
-    async def refresh(self, topics: Iterable[str], *, timeout_s: float) -> None:
+    async def refresh(
+        self, topics: Iterable[str], *, timeout_s: float, must_exist: bool = False
+    ) -> None:
         """Fetch metadata of these topics, trying every known node until one answers.
 
-        Raises UnknownTopicOrPartition when the cluster says so until the deadline, Unavailable
-        with the addresses tried when nobody answers.
+        Raises UnknownTopicOrPartition at once if a topic is not there, as it may be a typing error;
+        with `must_exist` (it was just made) only after the deadline, as news take a moment to reach
+        every broker. Raises Unavailable with the addresses tried when nobody answers.
         """
         names = sorted(set(topics))
+
+        async def attempt() -> SuiroError | None:
+            missing = await self._fetch(names)
+            if missing is not None and must_exist:
+                raise missing
+            return missing
+
         async with self._refreshing:
-            missing = await self._retry(lambda: self._fetch(names), timeout_s)
+            missing = await self._retry(attempt, timeout_s)
         if missing is not None:
             raise missing
 

@@ -66,8 +66,10 @@ if TYPE_CHECKING:
 class Neighbours(Protocol):
     """The world around a partition: other replicas, the controller, the disk's syncer."""
 
-    def ready(self, node: NodeId, partition: Partition) -> None: ...
-    def refuse(self, node: NodeId, partition: Partition, error: SuiroError) -> None: ...
+    def ready(self, node: NodeId, stream: int, partition: Partition) -> None: ...
+    def refuse(
+        self, node: NodeId, stream: int, partition: Partition, error: SuiroError
+    ) -> None: ...
     def propose(self, partition: Partition, proposal: ProposeIsr) -> None: ...
     def announce(self, partition: Partition, position: Position) -> None: ...
     def ack(self, partition: Partition, held_end: Offset) -> None: ...
@@ -320,7 +322,7 @@ class Partition:
         self, node: NodeId, stream: int, broker_epoch: BrokerEpoch, position: Position
     ) -> None:
         if self._leader is None:
-            self._at.neighbours.refuse(node, self, self._not_leader())
+            self._at.neighbours.refuse(node, stream, self, self._not_leader())
         else:
             self._lead(self._leader.on_position(node, stream, broker_epoch, position))
 
@@ -370,10 +372,10 @@ class Partition:
             match effect:
                 case HighWatermark(offset):
                     self._raise_high_watermark(offset)
-                case Ready(node):
-                    neighbours.ready(node, self)
-                case Refuse(node, error):
-                    neighbours.refuse(node, self, error)
+                case Ready(node, stream):
+                    neighbours.ready(node, stream, self)
+                case Refuse(node, error, stream):
+                    neighbours.refuse(node, stream, self, error)
                 case ProposeIsr():
                     neighbours.propose(self, effect)
                 case EpochStarted() | IsrChanged():

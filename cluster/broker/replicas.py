@@ -106,6 +106,10 @@ class Replicas:
             state = image.partition(*partition_id)
             if state is not None:
                 await self._on_state(image, state)
+        if self.node in delta.nodes:
+            # Until the image knew of this incarnation, no role was taken (see replication_role).
+            for partition in self._by_id.values():
+                self._change_role(partition, partition.state)
         for resource, name in sorted(delta.configs):
             if resource in {ConfigResource.TOPIC, ConfigResource.CLUSTER}:
                 self._reconfigure(image, name if resource is ConfigResource.TOPIC else None)
@@ -131,6 +135,8 @@ class Replicas:
         if follows is None or follows != partition.follows:
             self.hub.role_changes(partition, follows)
         partition.on_state(state, self.broker_epoch)
+        if partition.leads:
+            self.hub.sender.leads(partition)
         self.hub.keep_ticking(partition, wanted=len(state.replicas) > 1)
 
     async def _open(

@@ -70,11 +70,11 @@ class ReplicationHub:
 
     # -- what the partitions want -----------------------------------------------------------------
 
-    def ready(self, node: NodeId, partition: Partition) -> None:
-        self.sender.ready(node, partition)
+    def ready(self, node: NodeId, stream: int, partition: Partition) -> None:
+        self.sender.ready(node, stream, partition)
 
-    def refuse(self, node: NodeId, partition: Partition, error: SuiroError) -> None:
-        self.sender.refuse(node, partition, error)
+    def refuse(self, node: NodeId, stream: int, partition: Partition, error: SuiroError) -> None:
+        self.sender.refuse(node, stream, partition, error)
 
     def propose(self, partition: Partition, proposal: ProposeIsr) -> None:
         self._proposer.propose(partition, proposal)

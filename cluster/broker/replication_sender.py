@@ -47,15 +47,20 @@ class ReplicationSender:
         self._streams: dict[NodeId, _FollowerStream] = {}
         self._accepted = 0
 
-    def ready(self, node: NodeId, partition: Partition) -> None:
-        stream = self._streams.get(node)
-        if stream is not None:
-            stream.ready(partition)
+    def ready(self, node: NodeId, stream: int, partition: Partition) -> None:
+        served = self._streams.get(node)
+        if served is not None and served.number == stream:
+            served.ready(partition)
 
-    def refuse(self, node: NodeId, partition: Partition, error: SuiroError) -> None:
-        stream = self._streams.get(node)
-        if stream is not None:
-            stream.refuse(partition, error)
+    def refuse(self, node: NodeId, stream: int, partition: Partition, error: SuiroError) -> None:
+        served = self._streams.get(node)
+        if served is not None and served.number == stream:
+            served.refuse(partition, error)
+
+    def leads(self, partition: Partition) -> None:
+        """Followers may have heard of it before we did, and announced themselves already."""
+        for stream in self._streams.values():
+            stream.take_early(partition)
 
     async def replicate(self, stream: ReplicaStream, _peer: Peer) -> None:
         first = await stream.receive()
@@ -70,6 +75,9 @@ class ReplicationSender:
         served = _FollowerStream(
             stream, node, self._accepted, BrokerEpoch(first.broker_epoch), self._find
         )
+        former = self._streams.get(node)
+        if former is not None:
+            former.supersede()
         self._streams[node] = served
         try:
             await served.run(first)
@@ -91,13 +99,14 @@ class _FollowerStream:
     ) -> None:
         self._stream = stream
         self._node = node
-        self._number = number
+        self.number = number
         self._broker_epoch = broker_epoch
         self._find = find
         self._ready: dict[Partition, None] = {}
         self._refused: deque[pb.ReplicaPart] = deque()
         self._wake = asyncio.Event()
         self._seen: dict[Partition, None] = {}
+        self._early: dict[PartitionId, pb.ReplicaPosition] = {}
 
     def ready(self, partition: Partition) -> None:
         self._ready[partition] = None
@@ -115,6 +124,12 @@ class _FollowerStream:
         )
         self._wake.set()
 
+    def supersede(self) -> None:
+        """The follower has opened another stream: what is sent from now on belongs on that."""
+        self._ready.clear()
+        self._refused.clear()
+        self._stream.cancel()
+
     async def run(self, first: pb.ReplicateRequest) -> None:
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -126,26 +141,37 @@ class _FollowerStream:
                 sending.cancel()
         finally:
             for partition in self._seen:
-                partition.on_stream_closed(self._node, self._number)
+                partition.on_stream_closed(self._node, self.number)
 
     def _take(self, request: pb.ReplicateRequest) -> None:
         for ack in request.acks:
             partition = self._find(PartitionId(TopicId(ack.topic_id), ack.partition))
             if partition is not None:
                 held = Offset(ack.held_end)
-                partition.on_ack(self._node, self._number, ack.leader_epoch, held)
+                partition.on_ack(self._node, self.number, ack.leader_epoch, held)
         for item in request.positions:
-            partition = self._find(PartitionId(TopicId(item.topic_id), item.partition))
-            if partition is None:
-                continue  # our metadata are behind; the follower asks again
-            self._seen[partition] = None
-            position = Position(
-                LeaderEpoch(item.leader_epoch),
-                Offset(item.log_start),
-                Offset(item.log_end),
-                LeaderEpoch(item.last_epoch),
-            )
-            partition.on_position(self._node, self._number, self._broker_epoch, position)
+            partition_id = PartitionId(TopicId(item.topic_id), item.partition)
+            partition = self._find(partition_id)
+            if partition is None or partition.state.leader_epoch < item.leader_epoch:
+                self._early[partition_id] = item  # our metadata are behind
+            else:
+                self._take_position(partition, item)
+
+    def take_early(self, partition: Partition) -> None:
+        item = self._early.get(partition.state.id)
+        if item is not None and item.leader_epoch <= partition.state.leader_epoch:
+            del self._early[partition.state.id]
+            self._take_position(partition, item)
+
+    def _take_position(self, partition: Partition, item: pb.ReplicaPosition) -> None:
+        self._seen[partition] = None
+        position = Position(
+            LeaderEpoch(item.leader_epoch),
+            Offset(item.log_start),
+            Offset(item.log_end),
+            LeaderEpoch(item.last_epoch),
+        )
+        partition.on_position(self._node, self.number, self._broker_epoch, position)
 
     async def _send_forever(self) -> None:
         while True:

@@ -137,6 +137,8 @@ class Replicator:
             data = body[start : start + item.size]
             start += item.size
             partition = self._partitions.get(PartitionId(TopicId(item.topic_id), item.partition))
+            if item.error.code:
+                log.debug("refused by broker %d: %s", self._leader, item.error.message)
             if partition is None or item.error.code:
                 continue  # given up meanwhile, or refused: the follower announces itself again
             partition.on_part(_part(item, data), data)

@@ -7,6 +7,7 @@ always there. TLS, authentication and quotas are switched on here, for every lin
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
@@ -165,6 +166,7 @@ class _ServerStream(Generic[R, Q]):
         self._context = context
         self._first = first
         self._only_one = first is not None
+        self._handler = asyncio.current_task()
 
     async def send(self, message: R) -> None:
         try:
@@ -183,7 +185,8 @@ class _ServerStream(Generic[R, Q]):
         """A server finishes by returning from its handler."""
 
     def cancel(self) -> None:
-        self._context.cancel()
+        if self._handler is not None:
+            self._handler.cancel()
 
 
 def _peer(context: Any) -> Peer:

@@ -63,7 +63,7 @@ class Admin:
         )
         reply = await self.ask(AdminMethods.CREATE_TOPICS, pb.CreateTopicsRequest(topics=[topic]))
         raise_if_error(reply.results[0].error)
-        await self.connection.refresh([name], timeout_s=self.timeout_s)
+        await self.connection.refresh([name], timeout_s=self.timeout_s, must_exist=True)
         return self.connection.topics[name]
 
     async def delete_topic(self, name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from suiro.model.errors import StorageFailed
 from suiro.model.ids import LeaderEpoch, Offset
 
 from cluster.log import segment
@@ -141,3 +142,28 @@ def test_a_log_whose_epochs_fall_is_cut_there(place: Place, fs: ForgetfulFs) -> 
     found = Place(fs, place.store).open(EVERY_BATCH)
     assert found.log_end == 2
     assert found.last_epoch == 5
+
+
+@pytest.mark.parametrize("is_synced", [True, False])
+def test_a_store_from_before_a_truncation_does_not_decide(
+    place: Place, fs: ForgetfulFs, *, is_synced: bool
+) -> None:
+    """As from a backup: its snapshot is of batches that were replaced in a newer leader epoch."""
+    log = place.open(EVERY_BATCH)
+    for number in range(4):
+        log.append_as_leader(batch(producer=(1, 0, number)), EPOCH, 0)
+    log.roll()
+    if is_synced:
+        log.sync()
+        log.checkpoint(log.log_end, 0)
+    backup = dict(place.store.content)
+    log.truncate_to(Offset(1), 0)
+    for number in range(5):
+        log.append_as_leader(batch(producer=(2, 0, number)), LeaderEpoch(1), 0)
+    kept = read_all(log)
+    stale = Place(fs.survivors(Everything()), TracedStore(backup))
+    if is_synced:
+        with pytest.raises(StorageFailed):
+            stale.open(EVERY_BATCH)
+    else:
+        assert producers_of(stale.open(EVERY_BATCH).state) == Implied(kept).producers()

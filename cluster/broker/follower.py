@@ -101,10 +101,11 @@ class Follower:
         self._leader_high_watermark = part.high_watermark
         trim: list[FollowerEffect] = []
         if part.log_start > self._log.log_start:
+            # first of all: below it the two logs may differ, and what is learnt is about the rest
             trim.append(TrimTo(part.log_start))
         if part.end > part.base_offset:
-            return [Append(), *trim]
-        return [*self._learn(), *trim, Ack(self._held_end)]
+            return [*trim, Append()]
+        return [*trim, *self._learn(), Ack(self._held_end)]
 
     def on_appended(self) -> list[FollowerEffect]:
         """The batches of the part are in the log."""

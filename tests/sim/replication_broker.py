@@ -2,7 +2,8 @@
 
 What the shell does by itself is what the real one has to do: it takes roles by `role_of`, asks the
 `Lease` before it serves anybody, gives every accepted stream a number, reads nothing from a stream
-it has closed, and tells the cores of syncs by what the log says.
+it has closed, closes the earlier stream of a node that opens another, and tells the cores of syncs
+by what the log says.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
     from cluster.broker.replication_epochs import Divergence
 
 PROPOSAL_TIMEOUT_MS: Final = 1_000
+LATE_PROPOSAL_RATE: Final = 0.15
+"""Of proposals that are decided on after they were given up, or after the world has changed."""
 RELAXED_SYNC_RATE: Final = 0.3
 
 
@@ -164,11 +167,20 @@ class Broker(Life):
         if self.leader is not None:
             self.leader.on_stream_closed(stream.follower.node, stream.number)
 
+    def _accept(self, stream: Stream) -> None:
+        """A node has one stream to this broker: a new one closes those before it."""
+        for other in list(self.streams_in.values()):
+            if other.follower is stream.follower:
+                other.close()
+        stream.number = self.world.next_number()
+        self.streams_in[stream.number] = stream
+        if not stream.is_open:
+            self.later(self.world.random.randrange(500), self.on_follower_gone, stream)
+
     def on_follower_message(self, stream: Stream, message: Any) -> None:
         node = stream.follower.node
         if stream.number < 0:
-            stream.number = self.world.next_number()
-            self.streams_in[stream.number] = stream
+            self._accept(stream)
         if self.leader is None:
             if isinstance(message, Position):
                 stream.to_follower(Refusal(message.leader_epoch))
@@ -260,7 +272,10 @@ class Broker(Life):
             world.send(CONTROLLER, self.node, self.later, 0, known, error)
 
         arguments = (self.node, self.broker_epoch, proposal, answer)
-        world.send(self.node, CONTROLLER, world.controller.on_propose, *arguments)
+        late = 0
+        if not world.is_calm and world.random.random() < LATE_PROPOSAL_RATE:
+            late = world.random.randrange(4 * PROPOSAL_TIMEOUT_MS)
+        world.at(late, world.send, self.node, CONTROLLER, world.controller.on_propose, *arguments)
         self.later(PROPOSAL_TIMEOUT_MS, known, TimedOut("no answer"))
 
     # -- what the follower core wants -------------------------------------------------------------

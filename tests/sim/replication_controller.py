@@ -103,7 +103,7 @@ class Controller:
         except SuiroError:
             return  # it will ask again
         self.sessions.on_registered(broker.node, reply.broker_epoch, now)
-        if broker.life == life:
+        if broker.life == life and broker.is_up:
             self.world.checker.on_registered(broker.node)
         index = len(self.log)
         self.world.send(

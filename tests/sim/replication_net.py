@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tests.sim.replication_world import World
 
 STALLS_MAX: Final = 8
+LATE_MS: Final = 4_000
+"""How late what was sent on a stream that broke may come."""
 
 
 class Stream:
@@ -31,6 +33,7 @@ class Stream:
         self._lives = (follower.life, leader.life)
         self._queues: tuple[deque[tuple[int, Any]], deque[tuple[int, Any]]] = (deque(), deque())
         self._stalls = 0
+        self._late_until = 0
 
     def to_leader(self, message: Any) -> None:
         self._send(0, message)
@@ -47,6 +50,8 @@ class Stream:
         self._queues[1].clear()
         if self.world.random.random() < 0.5:
             self._queues[0].clear()
+        else:
+            self._late_until = self.world.now + self.world.random.randrange(LATE_MS)
         pick = self.world.random.randrange
         self.follower.later(pick(notice_ms), self.follower.on_stream_closed, self)
         self.leader.later(pick(notice_ms), self.leader.on_follower_gone, self)
@@ -73,6 +78,8 @@ class Stream:
             self.close()
         elif target.paused_until > world.now:
             world.at(target.paused_until - world.now + world.random.randrange(20), self._pump, way)
+        elif self._late_until > world.now:
+            world.at(self._late_until - world.now, self._pump, way)
         elif (source.node, target.node) in world.cut:
             self._stall(way)
         else:

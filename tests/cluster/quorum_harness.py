@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CALL_S = 2.0
+HASH_S = 20.0
 BROKER = NodeId(101)
 """A broker that exists on paper only."""
 
@@ -148,14 +149,16 @@ class RealQuorum:
             node.kill()
         await self.transport.close()
 
-    async def describe(self, node: ControllerProcess) -> admin_pb2.DescribeQuorumReply | None:
+    async def describe(
+        self, node: ControllerProcess, *, with_hash: bool = False
+    ) -> admin_pb2.DescribeQuorumReply | None:
         """How one controller sees the quorum; None if it does not answer."""
         try:
             return await self.transport.call(
                 node.address,
                 AdminMethods.DESCRIBE_QUORUM,
-                admin_pb2.DescribeQuorumRequest(),
-                timeout_s=CALL_S,
+                admin_pb2.DescribeQuorumRequest(with_state_hash=with_hash),
+                timeout_s=HASH_S if with_hash else CALL_S,
             )
         except SuiroError:
             return None
@@ -166,7 +169,7 @@ class RealQuorum:
             while True:
                 for node in self.nodes.values():
                     seen = await self.describe(node) if node.is_up else None
-                    if seen is not None and seen.leader == node.node_id and seen.state_hash:
+                    if seen is not None and seen.leader == node.node_id:
                         return node
                 await asyncio.sleep(0.01)
 
@@ -189,7 +192,7 @@ class RealQuorum:
         try:
             async with asyncio.timeout(timeout_s):
                 while True:
-                    seen = [await self.describe(node) for node in self.nodes.values()]
+                    seen = [await self.describe(n, with_hash=True) for n in self.nodes.values()]
                     found = {(s.applied_index, s.state_hash) for s in seen if s is not None}
                     if len(found) == 1 and None not in seen:
                         return found

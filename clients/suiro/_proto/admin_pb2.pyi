@@ -276,8 +276,10 @@ class UnregisterNodeReply(_message.Message):
     def __init__(self) -> None: ...
 
 class DescribeQuorumRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("with_state_hash",)
+    WITH_STATE_HASH_FIELD_NUMBER: _ClassVar[int]
+    with_state_hash: bool
+    def __init__(self, with_state_hash: _Optional[bool] = ...) -> None: ...
 
 class DescribeQuorumReply(_message.Message):
     __slots__ = ("leader", "term", "commit_index", "last_index", "snapshot_index", "members", "state_hash", "applied_index", "node_id")

@@ -191,7 +191,7 @@ class QuorumWorld:
                 reply = await self.client.call(
                     node.address,
                     AdminMethods.DESCRIBE_QUORUM,
-                    admin_pb2.DescribeQuorumRequest(),
+                    admin_pb2.DescribeQuorumRequest(with_state_hash=True),
                     timeout_s=CALL_S,
                 )
                 found.add((reply.applied_index, reply.state_hash))

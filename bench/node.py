@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 RECORD = b"v" * 100
 BATCH_RECORDS = 9_000
-BATCHES = 400
+BATCHES = 200
 
 
 def run(repeat: int = 5) -> list[Row]:

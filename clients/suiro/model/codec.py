@@ -48,8 +48,8 @@ def decode(data: bytes) -> MetadataRecord:
         raise UnsupportedVersion("a metadata record of a kind that this version does not know")
     try:
         record: MetadataRecord = _BY_NAME[name](getattr(envelope, name))
-    except ValueError as error:
-        raise UnsupportedVersion(f"{name}: {error}") from None
+    except KeyError as error:
+        raise UnsupportedVersion(f"{name}: {error} is not known to this version") from None
     return record
 
 
@@ -79,9 +79,7 @@ def _to_wire(name: str, kind: Any) -> str:
     kind, optional = _without_none(kind)
     if dataclasses.is_dataclass(kind):
         return f"to_{name}(r.{name})" + (f" if r.{name} is not None else None" if optional else "")
-    if get_origin(kind) is tuple:
-        return f"r.{name} or None"
-    return f"r.{name}"
+    return f"r.{name} or None" if get_origin(kind) is tuple or _is_enum(kind) else f"r.{name}"
 
 
 def _from_wire(name: str, kind: Any) -> str:
@@ -93,8 +91,12 @@ def _from_wire(name: str, kind: Any) -> str:
         return f"from_{name}(m.{name})"
     if get_origin(kind) is tuple:
         item = get_args(kind)[0]
-        return f"tuple(map(enum_{name}, m.{name}))" if _is_enum(item) else f"tuple(m.{name}[:])"
-    return f"enum_{name}(m.{name})" if _is_enum(kind) else f"m.{name}"
+        return (
+            f"tuple([enum_{name}[v] for v in m.{name}])"
+            if _is_enum(item)
+            else f"tuple(m.{name}[:])"
+        )
+    return f"enum_{name}[m.{name}]" if _is_enum(kind) else f"m.{name}"
 
 
 def _nested(hints: dict[str, Any], message: Any) -> dict[str, Any]:
@@ -104,7 +106,7 @@ def _nested(hints: dict[str, Any], message: Any) -> dict[str, Any]:
         kind, _ = _without_none(hint)
         item = get_args(kind)[0] if get_origin(kind) is tuple else kind
         if _is_enum(item):
-            scope[f"enum_{name}"] = item
+            scope[f"enum_{name}"] = {member.value: member for member in item}
         elif dataclasses.is_dataclass(item) and isinstance(item, type):
             inner = _Converter(item, _message_class(message.DESCRIPTOR.fields_by_name[name]))
             scope[f"to_{name}"], scope[f"from_{name}"] = inner.to_message, inner.from_message

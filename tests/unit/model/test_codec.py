@@ -108,7 +108,7 @@ def test_a_value_from_the_future_is_refused() -> None:
     message = records_pb2.MetadataRecord(
         partition_changed=records_pb2.PartitionState(recovery=99, replicas=[1])
     )
-    with pytest.raises(UnsupportedVersion, match="partition_changed: 99 is not a valid Recovery"):
+    with pytest.raises(UnsupportedVersion, match="partition_changed: 99 is not known"):
         decode(message.SerializeToString())
 
 

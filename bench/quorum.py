@@ -1,5 +1,5 @@
 """The metadata quorum: synced changes per second over three processes, beside the rate of synced
-RocksDB writes of one process, taken in turns on the same disk.
+RocksDB writes of one process and the rate of calls that change nothing, all taken in turns.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ async def _measure(root: Path, repeat: int) -> list[Row]:
     store = RocksStore(root / "ceiling")
     keys = (number.to_bytes(8, "big") for number in itertools.count())
     synced: list[float] = []
+    asked: list[float] = []
     rates: dict[int, list[float]] = {count: [] for count in CLIENTS}
     waits_ms: dict[int, list[float]] = {count: [] for count in CLIENTS}
     try:
@@ -52,6 +53,7 @@ async def _measure(root: Path, repeat: int) -> list[Row]:
                 await client.begin()
             for _ in range(repeat):
                 synced.append(await asyncio.to_thread(_write, store, keys))
+                asked.append(await _ask(quorum))
                 for count in CLIENTS:
                     acks = await _load(clients[:count])
                     rates[count].append(len(acks) / SECONDS)
@@ -60,7 +62,7 @@ async def _measure(root: Path, repeat: int) -> list[Row]:
         store.close()
         await quorum.close()
     ceiling = row("synced RocksDB writes, one process", "1/s", synced)
-    rows = [ceiling]
+    rows = [ceiling, row("calls that change nothing, 16 callers, 1 process", "1/s", asked)]
     for count in CLIENTS:
         rows += [
             row(f"changes, {count} clients, 3 processes", "1/s", rates[count], ceiling),
@@ -77,6 +79,25 @@ def _write(store: RocksStore, keys: Iterator[bytes]) -> float:
         store.write(puts=[(next(keys), WRITE)], sync=True)
         writes += 1
     return writes / (time.perf_counter() - started_s)
+
+
+async def _ask(quorum: RealQuorum) -> float:
+    """Calls per second that one controller answers at once, without disk or peers."""
+    node = await quorum.leader()
+    answers = 0
+
+    async def ask_forever() -> None:
+        nonlocal answers
+        while True:
+            await quorum.describe(node)
+            answers += 1
+
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(ask_forever()) for _ in range(16)]
+        await asyncio.sleep(SECONDS / 2)
+        for task in running:
+            task.cancel()
+    return answers / (SECONDS / 2)
 
 
 async def _load(clients: list[MetadataClient]) -> list[float]:

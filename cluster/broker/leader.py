@@ -39,7 +39,7 @@ from cluster.broker.replication_effects import (
     Refuse,
 )
 from cluster.broker.replication_epochs import divergence
-from cluster.broker.replication_progress import Progress
+from cluster.broker.replication_progress import NO_STREAM, Progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -253,8 +253,10 @@ class Leader:
         if state.isr != before.isr:
             effects.append(IsrChanged(state.partition_epoch, before.isr, state.isr))
         if state.partition_epoch > before.partition_epoch + 1:
-            effects += self._forget_outsiders(before)
+            self._forget_outsiders(before)
+        known = set(self._followers)
         self._keep_followers(now_ms)
+        effects += [self._solicit(node) for node in self._followers if node not in known]
         return [*effects, *self._advance(), *self._propose(now_ms)]
 
     def on_outcome(
@@ -356,14 +358,20 @@ class Leader:
             if node != self._node
         }
 
-    def _forget_outsiders(self, before: PartitionState) -> list[LeaderEffect]:
+    def _forget_outsiders(self, before: PartitionState) -> None:
         """States were missed. In between, a replica outside the ISR may have been removed, have
         deleted its log, and been added again: what it said no longer counts.
         """
-        insiders = set(self.state.isr) & set(before.isr)
-        outsiders = [node for node in self._followers if node not in insiders]
+        for node in [*self._followers]:
+            if node not in self.state.isr or node not in before.isr:
+                del self._followers[node]
+
+    def _solicit(self, node: NodeId) -> LeaderEffect:
+        """A replica that begins anew here may itself have missed that it ever ended: ask for its
+        position. One that does not follow yet will not answer, and announce itself when it does.
+        """
         again = UnknownLeaderEpoch(f"{self.partition}: announce yourself again")
-        return [Refuse(node, again, self._followers.pop(node).stream) for node in outsiders]
+        return Refuse(node, again, NO_STREAM)
 
     def _refusal(self, node: NodeId, position: Position) -> SuiroError | None:
         epoch = self.state.leader_epoch

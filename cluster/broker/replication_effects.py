@@ -108,7 +108,9 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Answer this follower's position with an error, on that stream."""
+    """Answer this follower's position with an error, on that stream; or, where that is negative,
+    send it the error unasked on whatever stream it has, if any.
+    """
 
     node: NodeId
     error: SuiroError

@@ -167,6 +167,10 @@ class Broker(Life):
         if self.leader is not None:
             self.leader.on_stream_closed(stream.follower.node, stream.number)
 
+    def _newest_stream(self, node: NodeId) -> Stream | None:
+        streams = [s for s in self.streams_in.values() if s.follower.node == node]
+        return streams[-1] if streams else None
+
     def _accept(self, stream: Stream) -> None:
         """A node has one stream to this broker: a new one closes those before it."""
         for other in list(self.streams_in.values()):
@@ -214,8 +218,8 @@ class Broker(Life):
                     self._push(node, self.streams_in.get(number))
                 case ProposeIsr():
                     self._propose(effect)
-                case Refuse(_, _, number):
-                    stream = self.streams_in.get(number)
+                case Refuse(node, _, number):
+                    stream = self.streams_in.get(number) or self._newest_stream(node)
                     if stream is not None:
                         stream.to_follower(Refusal(self.leader.state.leader_epoch))
                 case EpochStarted(leader_epoch):

@@ -402,6 +402,7 @@ def test_the_old_end_of_a_cut_file_never_comes_back_beside_a_newer_file() -> Non
     for number in range(12):
         log.append_as_leader(batch(size=10, fill=number), LeaderEpoch(0), 0)
     old = read_all(log)
+    log.sync()
     log.truncate_to(Offset(6), 0)
     for number in range(6):
         log.append_as_leader(batch(size=10, fill=100 + number), LeaderEpoch(1), 0)

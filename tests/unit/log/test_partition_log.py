@@ -149,6 +149,8 @@ def test_a_marker_ends_its_transaction_once(place: Place) -> None:
     ]
     with pytest.raises(InvalidRequest):
         log.append_control(batch(), EPOCH, 0)
+    log.trim_to(Offset(4))
+    assert len(log.state.aborted) == 0
 
 
 # -- following ------------------------------------------------------------------------------------

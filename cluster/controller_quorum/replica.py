@@ -82,6 +82,7 @@ class MetadataReplica:
             await self._build_up_to(self._driver.end - 1)
 
     def on_deposed(self, error: SuiroError) -> None:
+        self.end_serving()
         self.on_lost(error)
 
     # -- serving ----------------------------------------------------------------------------------
@@ -94,8 +95,10 @@ class MetadataReplica:
         return self.machine
 
     def end_serving(self) -> None:
-        self._is_serving = False
-        self._is_stale = True
+        """The machine may know of more than the log; fine if nobody serves it any more."""
+        if self._is_serving:
+            self._is_serving = False
+            self._is_stale = True
 
     @property
     def is_current(self) -> bool:

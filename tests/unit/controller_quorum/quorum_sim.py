@@ -78,7 +78,7 @@ class SimController:
         world = self.world
         env = Env(
             clock=LoopClock(asyncio.get_running_loop()),
-            offload=InlineOffload(world.rng),
+            offload=InlineOffload(world.rng, delay_s_max=world.disk_s_max),
             fs=self.fs,
             open_store=lambda _: self.disk.open(),
             transport=world.network.transport(self.name),
@@ -135,6 +135,8 @@ class QuorumWorld:
         self.cluster_id = random_cluster_id(rng)
         self.nodes: dict[NodeId, SimController] = {}
         self.brokers: list[SimBroker] = []
+        self.disk_s_max = 0.001
+        """How long a disk takes for a write, at most; for controllers that start from now on."""
         self.client = self.network.transport("client")
 
     def found(self, count: int) -> None:
@@ -286,11 +288,13 @@ class QuorumWorld:
 
     async def set_default(self, partitions: int) -> None:
         """A change that needs no broker."""
+        await self.set_cluster("num.partitions", str(partitions))
+
+    async def set_cluster(self, key: str, value: str) -> None:
         await self.ask(
             AdminMethods.ALTER_CONFIGS,
             admin_pb2.AlterConfigsRequest(
-                resource=admin_pb2.ConfigResource.CLUSTER,
-                set={"num.partitions": str(partitions)},
+                resource=admin_pb2.ConfigResource.CLUSTER, set={key: value}
             ),
         )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from suiro._proto import admin_pb2
 from suiro.model.errors import ClusterIdMismatch, InvalidRequest, NotController
+from suiro.model.records import ConfigResource
 from suiro.transport.methods import AdminMethods
 
 from cluster.storage import random_cluster_id
@@ -96,6 +97,44 @@ def test_no_acknowledged_change_is_lost(seed: int) -> None:
                 if node.controller.replica.is_current or node.controller.is_serving:
                     image = node.controller.replica.machine.image
                     assert acknowledged <= set(image.topics_by_name)
+
+    run(main, seed=seed, run_s_max=600)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_power_loss_of_all_loses_nothing(seed: int) -> None:
+    """All disks, which are slow, forget what was not synced, at one moment, again and again."""
+
+    async def main(rng: Random) -> None:
+        async with quorum_world(rng, snapshot_entries=20) as world:
+            world.disk_s_max = 0.03
+            world.found(3)
+            acknowledged: dict[str, int] = {}
+
+            async def change(key: str) -> None:
+                for number in range(100, 10_000):
+                    await world.set_cluster(key, str(number))
+                    acknowledged[key] = number
+
+            changing = [
+                world.tasks.create_task(change(key))
+                for key in ("segment.ms", "retention.ms", "flush.ms", "flush.messages")
+            ]
+            for _ in range(4):
+                await world.wait_for_leader()
+                await asyncio.sleep(rng.random())
+                told = dict(acknowledged)
+                for node in world.nodes.values():
+                    await node.crash()
+                for node in world.nodes.values():
+                    node.start()
+                leader = await world.wait_for_leader()
+                configs = leader.controller.replica.machine.image.configs(ConfigResource.CLUSTER)
+                assert all(int(configs[key]) >= number for key, number in told.items())
+            for task in changing:
+                task.cancel()
+            await world.settle()
+            assert len(await world.hashes()) == 1
 
     run(main, seed=seed, run_s_max=600)
 

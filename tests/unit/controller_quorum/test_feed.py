@@ -83,6 +83,10 @@ def test_what_is_not_committed_is_not_fed() -> None:
                     timeout_s=0.2,
                 )
             assert old.controller.driver.raft.log.last >= follower.index + 1, "it was proposed"
+            newcomer = FeedFollower()
+            watching = world.tasks.create_task(world.follow(old, newcomer))
+            await newcomer.reach(follower.index)
+            assert newcomer.image.topic("lost") is None
             await world.wait_for_leader(but=old)
             await world.create_topic("kept")
             world.network.heal_all()
@@ -90,7 +94,9 @@ def test_what_is_not_committed_is_not_fed() -> None:
             await follower.reach(old.controller.driver.end - 1)
             assert follower.image.topic("lost") is None
             assert follower.image.topic("kept") is not None
+            assert len(await world.hashes()) == 1, "the old leader has forgotten it as well"
             following.cancel()
+            watching.cancel()
 
     run(main, seed=3)
 

@@ -6,14 +6,20 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
+from suiro._proto import admin_pb2
 from suiro.model.errors import NotController, StorageFailed
+from suiro.transport.methods import AdminMethods
 
+from cluster.controller_quorum.messages import MessageKind
 from tests.sim.loop import run
 from tests.unit.controller_quorum.quorum_sim import quorum_world
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from random import Random
 
+    from cluster.controller_quorum.messages import Entry, HardState, Message, Snapshot
+    from cluster.controller_quorum.raft_driver import RaftDriver
     from tests.sim.store import StoreDisk
 
 
@@ -78,3 +84,59 @@ def test_a_failed_write_ends_the_controller() -> None:
             assert not result.error.code
 
     run(main, seed=3)
+
+
+def test_nothing_is_acknowledged_or_promised_before_it_is_stored() -> None:
+    async def main(rng: Random) -> None:
+        async with quorum_world(rng) as world:
+            world.disk_s_max = 0.02
+            world.found(3)
+            watched = [Watched(node.controller.driver) for node in world.nodes.values()]
+            await asyncio.gather(*(world.set_default(number) for number in range(1, 20)))
+            leader = await world.wait_for_leader()
+            await world.ask(
+                AdminMethods.TRANSFER_CONTROLLER, admin_pb2.TransferControllerRequest(to=-1)
+            )
+            await world.wait_for_leader(but=leader)
+            assert all(one.acknowledged for one in watched)
+            assert any(one.promised for one in watched)
+
+    run(main, seed=4)
+
+
+class Watched:
+    """Stands between a driver, its store and its links, and compares what they are told."""
+
+    def __init__(self, driver: RaftDriver) -> None:
+        self.acknowledged = self.promised = 0
+        self._stored_index = 0
+        self._stored_term = 0
+        self._write = driver._store.write
+        self._send = driver._send
+        driver._store.write = self.write  # type: ignore[method-assign]
+        driver._send = self.send
+
+    def write(
+        self,
+        snapshot: Snapshot | None,
+        entries: Sequence[Entry],
+        hard_state: HardState | None,
+        *,
+        sync: bool,
+    ) -> None:
+        self._write(snapshot, entries, hard_state, sync=sync)
+        assert sync
+        if entries:
+            self._stored_index = entries[-1].index
+        if hard_state is not None:
+            self._stored_term = hard_state.term
+
+    def send(self, messages: Sequence[Message]) -> None:
+        for message in messages:
+            if message.kind is MessageKind.APPEND_REPLY and not message.reject:
+                assert message.index <= self._stored_index
+                self.acknowledged += 1
+            if message.kind is MessageKind.VOTE_REPLY and not message.reject:
+                assert message.term <= self._stored_term
+                self.promised += 1
+        self._send(messages)

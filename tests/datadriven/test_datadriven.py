@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.datadriven.metadata_env import MetadataEnv
+from tests.datadriven.partition_env import PartitionEnv
 from tests.datadriven.raft_env import RaftEnv
 from tests.datadriven.runner import Block, check_file, parse, play, render
 
@@ -17,7 +18,11 @@ if TYPE_CHECKING:
     from tests.datadriven.runner import Environment
 
 TESTDATA = Path(__file__).parent / "testdata"
-AREAS: dict[str, Callable[[], Environment]] = {"metadata": MetadataEnv, "raft": RaftEnv}
+AREAS: dict[str, Callable[[], Environment]] = {
+    "metadata": MetadataEnv,
+    "partition": PartitionEnv,
+    "raft": RaftEnv,
+}
 
 
 def transcripts(area: str) -> list[Path]:

@@ -112,8 +112,9 @@ class Life:
         lost = end is not None and end < self.log.log_end
         self.log.stop(self.log.log_end if end is None else end)
         if lost:
-            self.has_lost = True
             self.world.checker.on_lost(self.node)
+            if not self.world.plan.syncs_first:  # else it had promised nothing about its tail
+                self.has_lost = True
         for stream in (*self.streams_out.values(), *self.streams_in.values()):
             stream.close(100 if end is None else 2_000)
         if end is None and (self.node, CONTROLLER) not in self.world.cut:

@@ -194,7 +194,7 @@ class PartitionEnv:
         replica = self.replicas[int(node)]
         assert replica.leader is not None
         epoch = replica.leader.state.leader_epoch
-        replica.log.append([Record(epoch, _number(value)) for value in values])
+        replica.log.append([Record(epoch, ord(value)) for value in values])
         self._lead(replica, replica.leader.on_appended(self.now_ms))
         if not self.syncs_first:
             self._lead(replica, replica.leader.on_held(replica.log.log_end))
@@ -251,7 +251,7 @@ class PartitionEnv:
     def do_logs(self, _: list[str]) -> None:
         for node, replica in self.replicas.items():
             log = replica.log
-            records = " ".join(f"{r.leader_epoch}{_letter(r.value)}" for r in log.records)
+            records = " ".join(f"{r.leader_epoch}{chr(r.value)}" for r in log.records)
             start = f" from {log.log_start}" if log.log_start else ""
             self.say(f"{node}: [{records}]{start} high watermark {replica.high_watermark}")
 
@@ -475,14 +475,6 @@ class PartitionEnv:
 
 def _list(nodes: Sequence[int]) -> str:
     return ",".join(map(str, sorted(nodes)))
-
-
-def _number(value: str) -> int:
-    return ord(value)
-
-
-def _letter(value: int) -> str:
-    return chr(value)
 
 
 def _show(message: Any) -> str:

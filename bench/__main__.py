@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 
-from bench.harness import print_rows, save
+from bench.harness import as_row, print_rows, save
 
 SUITES = ("codec", "log", "metadata", "node")
 
@@ -17,7 +17,8 @@ def main() -> None:
     arguments = parser.parse_args()
     for suite in arguments.suites:
         print(f"\n== {suite}")
-        rows = importlib.import_module(f"bench.{suite}").run(arguments.repeat)
+        suite_rows = importlib.import_module(f"bench.{suite}").run(arguments.repeat)
+        rows = [as_row(given) for given in suite_rows]
         print_rows(rows)
         save(suite, rows)
 

@@ -10,9 +10,9 @@ import json
 import platform
 import statistics
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -58,6 +58,14 @@ def row(name: str, unit: str, figures: list[float], ceiling: Row | None = None) 
         ceiling.name if ceiling else "",
         ceiling.median if ceiling else 0.0,
     )
+
+
+def as_row(given: Row | dict[str, Any]) -> Row:
+    """Suites that also run alone print their own tables and hand their rows over as dicts."""
+    if isinstance(given, Row):
+        return given
+    names = {field.name for field in fields(Row)}
+    return Row(**{name: value for name, value in given.items() if name in names and value})
 
 
 def print_rows(rows: Iterable[Row]) -> None:

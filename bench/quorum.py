@@ -5,6 +5,7 @@ RocksDB writes of one process and the rate of calls that change nothing, all tak
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import statistics
 import tempfile
@@ -12,11 +13,21 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from suiro._proto.admin_pb2 import TransferControllerRequest
 from suiro.loop_thread import new_loop
+from suiro.model.error_base import SuiroError
+from suiro.model.records import ConfigResource
+from suiro.transport.methods import AdminMethods
 
 from bench.harness import Row, row
+from cluster.config import NodeConfig
+from cluster.controller_quorum.controller import Controller
+from cluster.host.offload import Threads
+from cluster.host.server import Server
 from cluster.host.store import RocksStore
-from tests.cluster.quorum_harness import MetadataClient, RealQuorum, paper_broker
+from cluster.launch import real_env
+from cluster.storage import load_identity
+from tests.cluster.quorum_harness import SETTING, MetadataClient, RealQuorum, paper_broker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,11 +69,13 @@ async def _measure(root: Path, repeat: int) -> list[Row]:
                     acks = await _load(clients[:count])
                     rates[count].append(len(acks) / SECONDS)
                     waits_ms[count].append(statistics.median(acks))
+            inside = [await _propose(quorum) for _ in range(repeat)]
     finally:
         store.close()
         await quorum.close()
     ceiling = row("synced RocksDB writes, one process", "1/s", synced)
     rows = [ceiling, row("calls that change nothing, 16 callers, 1 process", "1/s", asked)]
+    rows.append(row("proposals, 16 callers in the leader, 3 processes", "1/s", inside, ceiling))
     for count in CLIENTS:
         rows += [
             row(f"changes, {count} clients, 3 processes", "1/s", rates[count], ceiling),
@@ -98,6 +111,60 @@ async def _ask(quorum: RealQuorum) -> float:
         for task in running:
             task.cancel()
     return answers / (SECONDS / 2)
+
+
+async def _propose(quorum: RealQuorum) -> float:
+    """Changes per second without the clients' calls: one of the three controllers runs in this
+    process for a while and leads, and 16 callers have its machine decide.
+    """
+    node = quorum.nodes[1]
+    node.kill()
+    threads = Threads("bench", 4)
+    config = NodeConfig.from_toml(node.config_path)
+    env = real_env(threads)
+    controller = Controller(config, load_identity(env.fs, config.data_dir), env)
+    server = Server(controller.services())
+    await server.start(config.listen)
+    running = asyncio.create_task(controller.run())
+    try:
+        while not controller.is_serving:
+            with contextlib.suppress(SuiroError, TimeoutError):
+                async with asyncio.timeout(2):
+                    await MetadataClient(quorum, "operator").call(
+                        AdminMethods.TRANSFER_CONTROLLER, TransferControllerRequest(to=1)
+                    )
+            await asyncio.sleep(0.1)
+        return await _decide_for(controller)
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+        await server.stop(0)
+        await env.transport.close()
+        threads.close()
+        node.start()
+        await quorum.caught_up()
+
+
+async def _decide_for(controller: Controller) -> float:
+    decided = 0
+
+    async def decide_forever(caller: int) -> None:
+        nonlocal decided
+        for number in itertools.count(1):
+            changes: dict[str, str | None] = {SETTING: str(number)}
+            await controller.decide(
+                lambda machine, changes=changes: machine.decide_alter_config(
+                    ConfigResource.TOPIC, f"client-{caller}", changes
+                )
+            )
+            decided += 1
+
+    async with asyncio.TaskGroup() as tasks:
+        callers = [tasks.create_task(decide_forever(caller)) for caller in range(16)]
+        await asyncio.sleep(SECONDS)
+        for task in callers:
+            task.cancel()
+    return decided / SECONDS
 
 
 async def _load(clients: list[MetadataClient]) -> list[float]:

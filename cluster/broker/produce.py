@@ -56,8 +56,13 @@ class ProduceHandler:
         due: asyncio.Queue[_Due | None] = asyncio.Queue(PRODUCE_IN_FLIGHT_MAX)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._send_answers(stream, due), name="produce answers")
-            while (request := await stream.receive()) is not None:
+            request = await stream.receive()
+            while request is not None:
+                # The next one arrives while this one is written to its file.
+                following = tasks.create_task(stream.receive(), name="produce request")
+                await asyncio.sleep(0)
                 await due.put(_Due(request.header, self._append_all(request)))
+                request = await following
             await due.put(None)
 
     async def _send_answers(self, stream: ProduceStream, due: asyncio.Queue[_Due | None]) -> None:

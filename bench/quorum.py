@@ -150,10 +150,11 @@ async def _decide_for(controller: Controller) -> float:
 
     async def decide_forever(caller: int) -> None:
         nonlocal decided
+        changes: dict[str, str | None] = {}
         for number in itertools.count(1):
-            changes: dict[str, str | None] = {SETTING: str(number)}
+            changes[SETTING] = str(number)
             await controller.decide(
-                lambda machine, changes=changes: machine.decide_alter_config(
+                lambda machine: machine.decide_alter_config(
                     ConfigResource.TOPIC, f"client-{caller}", changes
                 )
             )

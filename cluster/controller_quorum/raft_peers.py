@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from suiro._proto.common_pb2 import NodeAddress
 from suiro._proto.raft_pb2 import RaftEnvelope, RaftWelcome
+from suiro.cancellation import heed_cancellation
 from suiro.model.error_base import SuiroError
 from suiro.model.errors import InvalidRequest, Unavailable
 from suiro.model.ids import Address, NodeId
@@ -173,7 +174,7 @@ class RaftPeers:
                 said = str(error)
             except TimeoutError:
                 said = "no answer in time"
-            _heed_cancellation()
+            heed_cancellation()
             if said != link.complaint:
                 link.complaint = said
                 log.warning("link to the controller at %s: %s", link.address, said or "closed")
@@ -306,13 +307,6 @@ class _Link:
         count = min(len(self._queue), ENVELOPE_MESSAGES_MAX)
         has_news, self._has_news = self._has_news, False
         return [self._queue.popleft() for _ in range(count)], has_news
-
-
-def _heed_cancellation() -> None:
-    """Python 3.11's TaskGroup forgets that it was cancelled if one of its tasks fails with it."""
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError
 
 
 def _member(node_id: int, directory_id: bytes) -> Member:

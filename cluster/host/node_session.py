@@ -12,6 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from suiro._proto import controller_pb2 as pb
+from suiro.cancellation import heed_cancellation
 from suiro.model.error_base import SuiroError
 from suiro.model.errors import DuplicateNode, NotController, StaleBrokerEpoch, Unavailable
 from suiro.model.ids import BrokerEpoch
@@ -103,6 +104,7 @@ class NodeSession:
             except* SuiroError as errors:
                 log.debug("the session with the quorum broke: %s", errors.exceptions[0])
                 self._quorum.try_next()
+            heed_cancellation()
             await asyncio.sleep(backoff.next_s())
 
     async def _hold(self, backoff: Backoff) -> None:

@@ -31,7 +31,7 @@ from cluster.broker.replication_effects import (
 from cluster.broker.replication_epochs import Position, truncation_point
 
 if TYPE_CHECKING:
-    from suiro.model.ids import LeaderEpoch, Offset
+    from suiro.model.ids import LeaderEpoch, Offset, PartitionEpoch
 
     from cluster.broker.replication_epochs import Divergence, LogView
 
@@ -58,6 +58,8 @@ class Follower:
         self, leader_epoch: LeaderEpoch, log: LogView, *, held_end: Offset, high_watermark: Offset
     ) -> None:
         self.leader_epoch = leader_epoch
+        self.partition_epoch: PartitionEpoch | None = None
+        """Of the newest state of the partition that this broker knows; the shell keeps it so."""
         self.high_watermark = min(high_watermark, log.log_end)
         self.matches = False
         self._log = log
@@ -76,7 +78,8 @@ class Follower:
         """A stream to the leader is open, or something did not fit: say where this log is."""
         self._announced_ms = now_ms
         log = self._log
-        return [Announce(Position(self.leader_epoch, log.log_start, log.log_end, log.last_epoch))]
+        ends = (log.log_start, log.log_end, log.last_epoch)
+        return [Announce(Position(self.leader_epoch, *ends, self.partition_epoch))]
 
     def on_stream_closed(self) -> None:
         """Wait for the next stream; `announce` goes first on it."""

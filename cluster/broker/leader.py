@@ -25,7 +25,7 @@ from suiro.model.errors import (
     StalePartitionEpoch,
     UnknownLeaderEpoch,
 )
-from suiro.model.ids import NO_BROKER_EPOCH
+from suiro.model.ids import NO_BROKER_EPOCH, PartitionEpoch
 
 from cluster.broker.replication_effects import (
     EpochStarted,
@@ -60,6 +60,8 @@ PROPOSAL_RETRY_MS: Final = 500
 PAUSE_MS: Final = 2_000
 """A leader that was not ticked for so long did not run: what it missed is not its followers' lag.
 """
+
+NEVER: Final = PartitionEpoch(-1)
 
 _REFUSALS: Final = (
     BrokerFenced,
@@ -351,10 +353,14 @@ class Leader:
         ]
 
     def _keep_followers(self, now_ms: int) -> None:
-        """One progress per other replica: one that left and came back has to announce itself."""
+        """One progress per other replica: one that left and came back has to announce itself, and
+        to know that it came back. Whoever is in the ISR already has never left.
+        """
+        state = self.state
         self._followers = {
-            node: self._followers.get(node) or Progress(now_ms)
-            for node in self.state.replicas
+            node: self._followers.get(node)
+            or Progress(now_ms, NEVER if node in state.isr else state.partition_epoch)
+            for node in state.replicas
             if node != self._node
         }
 
@@ -381,4 +387,9 @@ class Leader:
             return UnknownLeaderEpoch(f"{self.partition}: leader epoch is {epoch} here")
         if node not in self._followers:
             return UnknownLeaderEpoch(f"{self.partition}: node {node} holds no replica here yet")
+        known, since = position.partition_epoch, self._followers[node].since
+        if known is not None and known < since:
+            return FencedLeaderEpoch(
+                f"{self.partition}: node {node} came in partition epoch {since} and knows {known}"
+            )
         return None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from suiro.model.ids import NO_LEADER_EPOCH
 
 if TYPE_CHECKING:
-    from suiro.model.ids import LeaderEpoch, Offset
+    from suiro.model.ids import LeaderEpoch, Offset, PartitionEpoch
 
 
 class LogView(Protocol):
@@ -40,6 +40,10 @@ class Position:
     log_start: Offset
     log_end: Offset
     last_epoch: LeaderEpoch
+    partition_epoch: PartitionEpoch | None = None
+    """How far the follower's metadata are; None is not checked, so it may not be left out where
+    replicas can be removed and added again.
+    """
 
 
 @dataclass(frozen=True, slots=True)

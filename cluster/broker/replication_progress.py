@@ -19,7 +19,7 @@ from suiro.model.ids import NO_BROKER_EPOCH, Offset
 from cluster.broker.replication_effects import Beat, Diverging, Push, Read
 
 if TYPE_CHECKING:
-    from suiro.model.ids import BrokerEpoch
+    from suiro.model.ids import BrokerEpoch, PartitionEpoch
 
     from cluster.broker.replication_epochs import Divergence, LogView, Position
 
@@ -47,10 +47,15 @@ class Progress:
         "held",
         "matches",
         "next",
+        "since",
         "stream",
     )
 
-    def __init__(self, now_ms: int) -> None:
+    def __init__(self, now_ms: int, since: PartitionEpoch) -> None:
+        self.since = since
+        """The partition epoch that it has to know of to be believed: it may have been removed
+        before, and delete its log when it hears of that.
+        """
         self.stream = NO_STREAM
         self.broker_epoch: BrokerEpoch = NO_BROKER_EPOCH
         self.matches = False

@@ -331,13 +331,16 @@ class PartitionEnv:
         if role is not ReplicaRole.FOLLOWER:
             replica.follower = None
             return
-        if replica.follower is None or replica.follower.leader_epoch != state.leader_epoch:
+        if replica.follower and replica.follower.leader_epoch == state.leader_epoch:
+            replica.follower.partition_epoch = state.partition_epoch
+        else:
             replica.follower = Follower(
                 state.leader_epoch,
                 replica.log,
                 held_end=self._held_end(replica),
                 high_watermark=replica.high_watermark,
             )
+            replica.follower.partition_epoch = state.partition_epoch
             replica.follows = state.leader
             self._open_stream(replica)
 

@@ -191,6 +191,13 @@ REPLICATION_MUTANTS: tuple[Mutant, ...] = (
         "if False:",
     ),
     _one(
+        "row 7: a replica that does not know yet that it was removed is believed",
+        "P12",
+        Leader._refusal,
+        "if known is not None and known < since:",
+        "if False:",
+    ),
+    _one(
         "row 8: a new leader tells the high watermark it has heard of",
         "P10",
         Leader.check_high_watermark,

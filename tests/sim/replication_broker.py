@@ -123,6 +123,7 @@ class Broker(Life):
     def _follow(self, state: PartitionState) -> None:
         self._resign()
         if self.follower is not None and self.follower.leader_epoch == state.leader_epoch:
+            self.follower.partition_epoch = state.partition_epoch
             return
         self.follower = Follower(
             state.leader_epoch,
@@ -130,6 +131,7 @@ class Broker(Life):
             held_end=self._held_end(),
             high_watermark=self.high_watermark,
         )
+        self.follower.partition_epoch = state.partition_epoch
         self.follows = state.leader
         self._open_stream()
 

@@ -89,6 +89,7 @@ class Kit:
         stream: int | None = None,
         broker_epoch: int | None = None,
         leader_epoch: int = EPOCH,
+        partition_epoch: int = 7,
     ) -> list[LeaderEffect]:
         return self.leader.on_position(
             NodeId(follower),
@@ -99,6 +100,7 @@ class Kit:
                 Offset(0),
                 Offset(end),
                 LeaderEpoch(last_epoch if end else -1),
+                PartitionEpoch(partition_epoch),
             ),
         )
 

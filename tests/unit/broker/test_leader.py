@@ -356,6 +356,20 @@ def test_a_replica_that_was_removed_and_added_again_begins_anew() -> None:
     assert kit.leader.lag(THREE) is None
 
 
+def test_it_is_believed_only_once_it_knows_of_that() -> None:
+    """Else it deletes its log when it hears of the removal, and is in the ISR by then."""
+    kit = Kit(1, 2, records=2)
+    kit.leader.on_state(state(1, 2, replicas=(1, 2), partition_epoch=8), START_MS)
+    kit.leader.on_state(state(1, 2, partition_epoch=9), START_MS)
+    assert isinstance(kit.announce(3, 2, partition_epoch=8)[0], Refuse)
+    assert kit.announce(3, 2, partition_epoch=9) == [Ready(THREE, 3)]
+
+
+def test_a_member_of_the_isr_is_believed_whatever_it_knows() -> None:
+    """A new leader must not wait for its followers' metadata: they may be a little behind."""
+    assert Kit(1, 2).announce(2, 0, partition_epoch=3) == [Ready(TWO, 2)]
+
+
 def test_so_does_one_where_states_were_missed() -> None:
     kit = Kit(1, 2, records=2)
     kit.join(2, 2)

@@ -60,12 +60,13 @@ def shell(
 
 
 async def _fetch(bootstrap: str | None) -> list[MetadataRecord]:
-    """A snapshot, from whichever controller gives one."""
+    """A snapshot; the leader's if it gives one, since the others may be a moment behind."""
     from suiro.aio.admin import Admin
 
     async with Admin(bootstrap) as admin:
         found = await admin.ask(AdminMethods.DESCRIBE_QUORUM, admin_pb.DescribeQuorumRequest())
-        for member in found.members:
+        members = sorted(found.members, key=lambda m: m.address.node_id != found.leader)
+        for member in members:
             address = Address(member.address.host, member.address.port)
             transport = admin.connection.transport
             stream = await transport.open(address, ControllerMethods.FOLLOW_METADATA)

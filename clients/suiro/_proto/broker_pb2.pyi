@@ -83,14 +83,16 @@ class ProduceRequest(_message.Message):
     def __init__(self, hello: _Optional[_Union[_common_pb2.Hello, _Mapping]] = ..., acks: _Optional[int] = ..., timeout_ms: _Optional[int] = ..., parts: _Optional[_Iterable[_Union[ProducePart, _Mapping]]] = ..., transactional_id: _Optional[str] = ..., owner_epoch: _Optional[int] = ..., batches: _Optional[bytes] = ...) -> None: ...
 
 class ProducePart(_message.Message):
-    __slots__ = ("topic", "partition", "size")
+    __slots__ = ("topic", "partition", "size", "append_at")
     TOPIC_FIELD_NUMBER: _ClassVar[int]
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     SIZE_FIELD_NUMBER: _ClassVar[int]
+    APPEND_AT_FIELD_NUMBER: _ClassVar[int]
     topic: str
     partition: int
     size: int
-    def __init__(self, topic: _Optional[str] = ..., partition: _Optional[int] = ..., size: _Optional[int] = ...) -> None: ...
+    append_at: int
+    def __init__(self, topic: _Optional[str] = ..., partition: _Optional[int] = ..., size: _Optional[int] = ..., append_at: _Optional[int] = ...) -> None: ...
 
 class ProduceReply(_message.Message):
     __slots__ = ("hello", "results", "throttle_ms")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Final
 
 from cluster.broker.log_directories import LogDirectories
+from cluster.broker.producer_ids import ProducerIds
 from cluster.broker.replicas import Replicas
 from cluster.broker.replication_lease import Lease
 from cluster.broker.service import AdminProxy, BrokerService
@@ -33,10 +35,13 @@ class Broker:
         self._lease = Lease(LEASE_MARGIN_MS)
         self._directories = LogDirectories(env, config.log_directories)
         self.replicas = Replicas(env, hello, self._directories, quorum, self._lease)
+        self._producer_ids = ProducerIds(quorum, self.replicas.node, env.rng)
 
     def services(self, feed: MetadataFeed, *, with_admin: bool) -> list[Service]:
         """What it serves; a node that is a controller too answers Admin calls itself."""
-        services: list[Service] = [BrokerService(self.replicas, feed, self._quorum)]
+        services: list[Service] = [
+            BrokerService(self.replicas, feed, self._quorum, self._producer_ids)
+        ]
         return [*services, AdminProxy(self._quorum)] if with_admin else services
 
     async def open(self) -> BrokerEpoch | None:
@@ -62,7 +67,10 @@ class Broker:
         )
 
     async def run(self) -> None:
-        await self.replicas.hub.run(self.replicas.broker_epoch)
+        async with asyncio.TaskGroup() as tasks:
+            epoch = self.replicas.broker_epoch
+            tasks.create_task(self.replicas.hub.run(epoch), name="replication")
+            tasks.create_task(self._producer_ids.run(epoch), name="producer ids")
 
     async def close(self, broker_epoch: BrokerEpoch | None) -> None:
         """Close everything; with an epoch, the shutdown is marked as clean."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from suiro._proto.common_pb2 import Hello, Isolation
     from suiro.transport.api import Method, Peer, Stream
 
+    from cluster.broker.producer_ids import ProducerIds
     from cluster.broker.replicas import Replicas
     from cluster.host.metadata_feed import MetadataFeed
     from cluster.host.quorum_client import QuorumClient
@@ -40,10 +41,17 @@ FORWARD_TIMEOUT_S = 30.0
 class BrokerService:
     """What clients and other brokers call."""
 
-    def __init__(self, replicas: Replicas, feed: MetadataFeed, quorum: QuorumClient) -> None:
+    def __init__(
+        self,
+        replicas: Replicas,
+        feed: MetadataFeed,
+        quorum: QuorumClient,
+        producer_ids: ProducerIds,
+    ) -> None:
         self._replicas = replicas
         self._feed = feed
         self._quorum = quorum
+        self._producer_ids = producer_ids
         self._produce = ProduceHandler(replicas)
         self._fetch = FetchHandler(replicas)
 
@@ -53,6 +61,7 @@ class BrokerService:
             Route(BrokerMethods.WATCH_METADATA, self.watch_metadata),
             Route(BrokerMethods.PRODUCE, self._produce.produce),
             Route(BrokerMethods.PRODUCE_STREAM, self._produce.produce_stream),
+            Route(BrokerMethods.NEW_PRODUCER, self.new_producer),
             Route(BrokerMethods.FETCH, self._fetch.fetch),
             Route(BrokerMethods.FETCH_STREAM, self._fetch.fetch_stream),
             Route(BrokerMethods.LIST_OFFSETS, self.list_offsets),
@@ -107,6 +116,14 @@ class BrokerService:
                     await self._feed.changed()
         except TimeoutError:
             return  # a name that was refused: the description says that it is not there
+
+    # -- producers --------------------------------------------------------------------------------
+
+    async def new_producer(
+        self, request: pb.NewProducerRequest, _peer: Peer
+    ) -> pb.NewProducerReply:
+        check_hello(request.hello)
+        return pb.NewProducerReply(producer_id=await self._producer_ids.new_id(), producer_epoch=0)
 
     # -- offsets ----------------------------------------------------------------------------------
 

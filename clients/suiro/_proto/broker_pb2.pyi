@@ -114,6 +114,20 @@ class ProduceResult(_message.Message):
     log_append_time_ms: int
     def __init__(self, error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., base_offset: _Optional[int] = ..., log_append_time_ms: _Optional[int] = ...) -> None: ...
 
+class NewProducerRequest(_message.Message):
+    __slots__ = ("hello",)
+    HELLO_FIELD_NUMBER: _ClassVar[int]
+    hello: _common_pb2.Hello
+    def __init__(self, hello: _Optional[_Union[_common_pb2.Hello, _Mapping]] = ...) -> None: ...
+
+class NewProducerReply(_message.Message):
+    __slots__ = ("producer_id", "producer_epoch")
+    PRODUCER_ID_FIELD_NUMBER: _ClassVar[int]
+    PRODUCER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    producer_id: int
+    producer_epoch: int
+    def __init__(self, producer_id: _Optional[int] = ..., producer_epoch: _Optional[int] = ...) -> None: ...
+
 class FetchRequest(_message.Message):
     __slots__ = ("hello", "isolation", "max_wait_ms", "min_bytes", "max_bytes", "rack", "parts")
     HELLO_FIELD_NUMBER: _ClassVar[int]

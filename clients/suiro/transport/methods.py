@@ -39,6 +39,12 @@ class BrokerMethods:
         framed_codec(broker.ProduceRequest),
         message_codec(broker.ProduceReply),
     )
+    NEW_PRODUCER = Method(
+        "/suiro.v1.Broker/NewProducer",
+        Kind.UNARY,
+        message_codec(broker.NewProducerRequest),
+        message_codec(broker.NewProducerReply),
+    )
     FETCH = Method(
         "/suiro.v1.Broker/Fetch",
         Kind.UNARY,

@@ -180,12 +180,14 @@ class ElectionResult(_message.Message):
     def __init__(self, partition: _Optional[_Union[_common_pb2.TopicPartition, _Mapping]] = ..., leader: _Optional[int] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ...) -> None: ...
 
 class AlterReassignmentsRequest(_message.Message):
-    __slots__ = ("reassignments", "throttle_bytes_per_s")
+    __slots__ = ("reassignments", "throttle_bytes_per_s", "unthrottled")
     REASSIGNMENTS_FIELD_NUMBER: _ClassVar[int]
     THROTTLE_BYTES_PER_S_FIELD_NUMBER: _ClassVar[int]
+    UNTHROTTLED_FIELD_NUMBER: _ClassVar[int]
     reassignments: _containers.RepeatedCompositeFieldContainer[NewReassignment]
     throttle_bytes_per_s: int
-    def __init__(self, reassignments: _Optional[_Iterable[_Union[NewReassignment, _Mapping]]] = ..., throttle_bytes_per_s: _Optional[int] = ...) -> None: ...
+    unthrottled: bool
+    def __init__(self, reassignments: _Optional[_Iterable[_Union[NewReassignment, _Mapping]]] = ..., throttle_bytes_per_s: _Optional[int] = ..., unthrottled: _Optional[bool] = ...) -> None: ...
 
 class NewReassignment(_message.Message):
     __slots__ = ("partition", "replicas")
@@ -214,18 +216,20 @@ class ListReassignmentsReply(_message.Message):
     def __init__(self, reassignments: _Optional[_Iterable[_Union[ReassignmentState, _Mapping]]] = ..., throttle_bytes_per_s: _Optional[int] = ...) -> None: ...
 
 class ReassignmentState(_message.Message):
-    __slots__ = ("partition", "replicas", "adding", "removing", "isr")
+    __slots__ = ("partition", "replicas", "adding", "removing", "isr", "leader")
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     REPLICAS_FIELD_NUMBER: _ClassVar[int]
     ADDING_FIELD_NUMBER: _ClassVar[int]
     REMOVING_FIELD_NUMBER: _ClassVar[int]
     ISR_FIELD_NUMBER: _ClassVar[int]
+    LEADER_FIELD_NUMBER: _ClassVar[int]
     partition: _common_pb2.TopicPartition
     replicas: _containers.RepeatedScalarFieldContainer[int]
     adding: _containers.RepeatedScalarFieldContainer[int]
     removing: _containers.RepeatedScalarFieldContainer[int]
     isr: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, partition: _Optional[_Union[_common_pb2.TopicPartition, _Mapping]] = ..., replicas: _Optional[_Iterable[int]] = ..., adding: _Optional[_Iterable[int]] = ..., removing: _Optional[_Iterable[int]] = ..., isr: _Optional[_Iterable[int]] = ...) -> None: ...
+    leader: int
+    def __init__(self, partition: _Optional[_Union[_common_pb2.TopicPartition, _Mapping]] = ..., replicas: _Optional[_Iterable[int]] = ..., adding: _Optional[_Iterable[int]] = ..., removing: _Optional[_Iterable[int]] = ..., isr: _Optional[_Iterable[int]] = ..., leader: _Optional[int] = ...) -> None: ...
 
 class DescribeClusterRequest(_message.Message):
     __slots__ = ()

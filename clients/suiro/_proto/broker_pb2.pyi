@@ -51,18 +51,22 @@ class TopicMetadata(_message.Message):
     def __init__(self, topic: _Optional[str] = ..., topic_id: _Optional[bytes] = ..., internal: _Optional[bool] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., partitions: _Optional[_Iterable[_Union[PartitionMetadata, _Mapping]]] = ...) -> None: ...
 
 class PartitionMetadata(_message.Message):
-    __slots__ = ("partition", "leader", "leader_epoch", "replicas", "isr")
+    __slots__ = ("partition", "leader", "leader_epoch", "replicas", "isr", "recovery", "adding")
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     LEADER_FIELD_NUMBER: _ClassVar[int]
     LEADER_EPOCH_FIELD_NUMBER: _ClassVar[int]
     REPLICAS_FIELD_NUMBER: _ClassVar[int]
     ISR_FIELD_NUMBER: _ClassVar[int]
+    RECOVERY_FIELD_NUMBER: _ClassVar[int]
+    ADDING_FIELD_NUMBER: _ClassVar[int]
     partition: int
     leader: int
     leader_epoch: int
     replicas: _containers.RepeatedScalarFieldContainer[int]
     isr: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, partition: _Optional[int] = ..., leader: _Optional[int] = ..., leader_epoch: _Optional[int] = ..., replicas: _Optional[_Iterable[int]] = ..., isr: _Optional[_Iterable[int]] = ...) -> None: ...
+    recovery: int
+    adding: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, partition: _Optional[int] = ..., leader: _Optional[int] = ..., leader_epoch: _Optional[int] = ..., replicas: _Optional[_Iterable[int]] = ..., isr: _Optional[_Iterable[int]] = ..., recovery: _Optional[int] = ..., adding: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class ProduceRequest(_message.Message):
     __slots__ = ("hello", "acks", "timeout_ms", "parts", "transactional_id", "owner_epoch", "batches")
@@ -307,20 +311,22 @@ class ReplicateRequest(_message.Message):
     def __init__(self, hello: _Optional[_Union[_common_pb2.Hello, _Mapping]] = ..., broker_epoch: _Optional[int] = ..., positions: _Optional[_Iterable[_Union[ReplicaPosition, _Mapping]]] = ..., acks: _Optional[_Iterable[_Union[ReplicaAck, _Mapping]]] = ..., stops: _Optional[_Iterable[_Union[ReplicaStop, _Mapping]]] = ...) -> None: ...
 
 class ReplicaPosition(_message.Message):
-    __slots__ = ("topic_id", "partition", "leader_epoch", "log_end", "last_epoch", "log_start")
+    __slots__ = ("topic_id", "partition", "leader_epoch", "log_end", "last_epoch", "log_start", "partition_epoch")
     TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     LEADER_EPOCH_FIELD_NUMBER: _ClassVar[int]
     LOG_END_FIELD_NUMBER: _ClassVar[int]
     LAST_EPOCH_FIELD_NUMBER: _ClassVar[int]
     LOG_START_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_EPOCH_FIELD_NUMBER: _ClassVar[int]
     topic_id: bytes
     partition: int
     leader_epoch: int
     log_end: int
     last_epoch: int
     log_start: int
-    def __init__(self, topic_id: _Optional[bytes] = ..., partition: _Optional[int] = ..., leader_epoch: _Optional[int] = ..., log_end: _Optional[int] = ..., last_epoch: _Optional[int] = ..., log_start: _Optional[int] = ...) -> None: ...
+    partition_epoch: int
+    def __init__(self, topic_id: _Optional[bytes] = ..., partition: _Optional[int] = ..., leader_epoch: _Optional[int] = ..., log_end: _Optional[int] = ..., last_epoch: _Optional[int] = ..., log_start: _Optional[int] = ..., partition_epoch: _Optional[int] = ...) -> None: ...
 
 class ReplicaAck(_message.Message):
     __slots__ = ("topic_id", "partition", "leader_epoch", "held_end")

@@ -14,14 +14,16 @@ class FindTxnCoordinatorRequest(_message.Message):
     def __init__(self, transactional_id: _Optional[str] = ...) -> None: ...
 
 class FindTxnCoordinatorReply(_message.Message):
-    __slots__ = ("coordinator", "shard", "owner_epoch")
+    __slots__ = ("coordinator", "shard", "owner_epoch", "coordinators")
     COORDINATOR_FIELD_NUMBER: _ClassVar[int]
     SHARD_FIELD_NUMBER: _ClassVar[int]
     OWNER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    COORDINATORS_FIELD_NUMBER: _ClassVar[int]
     coordinator: _common_pb2.NodeAddress
     shard: int
     owner_epoch: int
-    def __init__(self, coordinator: _Optional[_Union[_common_pb2.NodeAddress, _Mapping]] = ..., shard: _Optional[int] = ..., owner_epoch: _Optional[int] = ...) -> None: ...
+    coordinators: _containers.RepeatedCompositeFieldContainer[_common_pb2.NodeAddress]
+    def __init__(self, coordinator: _Optional[_Union[_common_pb2.NodeAddress, _Mapping]] = ..., shard: _Optional[int] = ..., owner_epoch: _Optional[int] = ..., coordinators: _Optional[_Iterable[_Union[_common_pb2.NodeAddress, _Mapping]]] = ...) -> None: ...
 
 class InitProducerRequest(_message.Message):
     __slots__ = ("hello", "transactional_id", "transaction_timeout_ms", "producer_id", "producer_epoch")

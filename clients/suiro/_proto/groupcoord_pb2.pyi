@@ -26,7 +26,7 @@ class FindGroupCoordinatorReply(_message.Message):
     def __init__(self, coordinator: _Optional[_Union[_common_pb2.NodeAddress, _Mapping]] = ..., shard: _Optional[int] = ..., owner_epoch: _Optional[int] = ..., coordinators: _Optional[_Iterable[_Union[_common_pb2.NodeAddress, _Mapping]]] = ...) -> None: ...
 
 class MemberMessage(_message.Message):
-    __slots__ = ("hello", "group", "member_id", "member_epoch", "instance_id", "topics", "pattern", "assignors", "session_timeout_ms", "rebalance_timeout_ms", "owned", "leaving", "leave_reason", "subscription_changed", "rack", "computed")
+    __slots__ = ("hello", "group", "member_id", "member_epoch", "instance_id", "topics", "pattern", "assignors", "session_timeout_ms", "rebalance_timeout_ms", "owned", "leaving", "leave_reason", "rack", "computed", "subscription_version", "number")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     GROUP_FIELD_NUMBER: _ClassVar[int]
     MEMBER_ID_FIELD_NUMBER: _ClassVar[int]
@@ -40,9 +40,10 @@ class MemberMessage(_message.Message):
     OWNED_FIELD_NUMBER: _ClassVar[int]
     LEAVING_FIELD_NUMBER: _ClassVar[int]
     LEAVE_REASON_FIELD_NUMBER: _ClassVar[int]
-    SUBSCRIPTION_CHANGED_FIELD_NUMBER: _ClassVar[int]
     RACK_FIELD_NUMBER: _ClassVar[int]
     COMPUTED_FIELD_NUMBER: _ClassVar[int]
+    SUBSCRIPTION_VERSION_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
     hello: _common_pb2.Hello
     group: str
     member_id: str
@@ -56,13 +57,14 @@ class MemberMessage(_message.Message):
     owned: _containers.RepeatedCompositeFieldContainer[_common_pb2.TopicPartition]
     leaving: bool
     leave_reason: str
-    subscription_changed: bool
     rack: str
     computed: ComputedAssignment
-    def __init__(self, hello: _Optional[_Union[_common_pb2.Hello, _Mapping]] = ..., group: _Optional[str] = ..., member_id: _Optional[str] = ..., member_epoch: _Optional[int] = ..., instance_id: _Optional[str] = ..., topics: _Optional[_Iterable[str]] = ..., pattern: _Optional[str] = ..., assignors: _Optional[_Iterable[str]] = ..., session_timeout_ms: _Optional[int] = ..., rebalance_timeout_ms: _Optional[int] = ..., owned: _Optional[_Iterable[_Union[_common_pb2.TopicPartition, _Mapping]]] = ..., leaving: _Optional[bool] = ..., leave_reason: _Optional[str] = ..., subscription_changed: _Optional[bool] = ..., rack: _Optional[str] = ..., computed: _Optional[_Union[ComputedAssignment, _Mapping]] = ...) -> None: ...
+    subscription_version: int
+    number: int
+    def __init__(self, hello: _Optional[_Union[_common_pb2.Hello, _Mapping]] = ..., group: _Optional[str] = ..., member_id: _Optional[str] = ..., member_epoch: _Optional[int] = ..., instance_id: _Optional[str] = ..., topics: _Optional[_Iterable[str]] = ..., pattern: _Optional[str] = ..., assignors: _Optional[_Iterable[str]] = ..., session_timeout_ms: _Optional[int] = ..., rebalance_timeout_ms: _Optional[int] = ..., owned: _Optional[_Iterable[_Union[_common_pb2.TopicPartition, _Mapping]]] = ..., leaving: _Optional[bool] = ..., leave_reason: _Optional[str] = ..., rack: _Optional[str] = ..., computed: _Optional[_Union[ComputedAssignment, _Mapping]] = ..., subscription_version: _Optional[int] = ..., number: _Optional[int] = ...) -> None: ...
 
 class MemberNotice(_message.Message):
-    __slots__ = ("hello", "error", "member_id", "member_epoch", "assigned", "has_assignment", "reason", "heartbeat_interval_ms", "compute")
+    __slots__ = ("hello", "error", "member_id", "member_epoch", "assigned", "has_assignment", "reason", "heartbeat_interval_ms", "compute", "answers")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     MEMBER_ID_FIELD_NUMBER: _ClassVar[int]
@@ -72,6 +74,7 @@ class MemberNotice(_message.Message):
     REASON_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_INTERVAL_MS_FIELD_NUMBER: _ClassVar[int]
     COMPUTE_FIELD_NUMBER: _ClassVar[int]
+    ANSWERS_FIELD_NUMBER: _ClassVar[int]
     hello: _common_pb2.HelloReply
     error: _common_pb2.Error
     member_id: str
@@ -81,7 +84,8 @@ class MemberNotice(_message.Message):
     reason: str
     heartbeat_interval_ms: int
     compute: ComputeAssignment
-    def __init__(self, hello: _Optional[_Union[_common_pb2.HelloReply, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., member_id: _Optional[str] = ..., member_epoch: _Optional[int] = ..., assigned: _Optional[_Iterable[_Union[_common_pb2.TopicPartition, _Mapping]]] = ..., has_assignment: _Optional[bool] = ..., reason: _Optional[str] = ..., heartbeat_interval_ms: _Optional[int] = ..., compute: _Optional[_Union[ComputeAssignment, _Mapping]] = ...) -> None: ...
+    answers: int
+    def __init__(self, hello: _Optional[_Union[_common_pb2.HelloReply, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., member_id: _Optional[str] = ..., member_epoch: _Optional[int] = ..., assigned: _Optional[_Iterable[_Union[_common_pb2.TopicPartition, _Mapping]]] = ..., has_assignment: _Optional[bool] = ..., reason: _Optional[str] = ..., heartbeat_interval_ms: _Optional[int] = ..., compute: _Optional[_Union[ComputeAssignment, _Mapping]] = ..., answers: _Optional[int] = ...) -> None: ...
 
 class ComputeAssignment(_message.Message):
     __slots__ = ("group_epoch", "assignor", "members", "partitions")
@@ -134,18 +138,20 @@ class CommitOffsetsRequest(_message.Message):
     def __init__(self, group: _Optional[str] = ..., member_id: _Optional[str] = ..., member_epoch: _Optional[int] = ..., offsets: _Optional[_Iterable[_Union[OffsetCommit, _Mapping]]] = ..., transactional_id: _Optional[str] = ..., producer_id: _Optional[int] = ..., producer_epoch: _Optional[int] = ...) -> None: ...
 
 class OffsetCommit(_message.Message):
-    __slots__ = ("partition", "offset", "leader_epoch", "metadata", "topic_id")
+    __slots__ = ("partition", "offset", "leader_epoch", "metadata", "topic_id", "reset")
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     LEADER_EPOCH_FIELD_NUMBER: _ClassVar[int]
     METADATA_FIELD_NUMBER: _ClassVar[int]
     TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
+    RESET_FIELD_NUMBER: _ClassVar[int]
     partition: _common_pb2.TopicPartition
     offset: int
     leader_epoch: int
     metadata: str
     topic_id: bytes
-    def __init__(self, partition: _Optional[_Union[_common_pb2.TopicPartition, _Mapping]] = ..., offset: _Optional[int] = ..., leader_epoch: _Optional[int] = ..., metadata: _Optional[str] = ..., topic_id: _Optional[bytes] = ...) -> None: ...
+    reset: bool
+    def __init__(self, partition: _Optional[_Union[_common_pb2.TopicPartition, _Mapping]] = ..., offset: _Optional[int] = ..., leader_epoch: _Optional[int] = ..., metadata: _Optional[str] = ..., topic_id: _Optional[bytes] = ..., reset: _Optional[bool] = ...) -> None: ...
 
 class CommitOffsetsReply(_message.Message):
     __slots__ = ("results",)
@@ -178,20 +184,22 @@ class FetchOffsetsReply(_message.Message):
     def __init__(self, offsets: _Optional[_Iterable[_Union[CommittedOffset, _Mapping]]] = ...) -> None: ...
 
 class CommittedOffset(_message.Message):
-    __slots__ = ("partition", "offset", "leader_epoch", "metadata", "committed_at_ms", "error")
+    __slots__ = ("partition", "offset", "leader_epoch", "metadata", "committed_at_ms", "error", "topic_id")
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     LEADER_EPOCH_FIELD_NUMBER: _ClassVar[int]
     METADATA_FIELD_NUMBER: _ClassVar[int]
     COMMITTED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
+    TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
     partition: _common_pb2.TopicPartition
     offset: int
     leader_epoch: int
     metadata: str
     committed_at_ms: int
     error: _common_pb2.Error
-    def __init__(self, partition: _Optional[_Union[_common_pb2.TopicPartition, _Mapping]] = ..., offset: _Optional[int] = ..., leader_epoch: _Optional[int] = ..., metadata: _Optional[str] = ..., committed_at_ms: _Optional[int] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ...) -> None: ...
+    topic_id: bytes
+    def __init__(self, partition: _Optional[_Union[_common_pb2.TopicPartition, _Mapping]] = ..., offset: _Optional[int] = ..., leader_epoch: _Optional[int] = ..., metadata: _Optional[str] = ..., committed_at_ms: _Optional[int] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., topic_id: _Optional[bytes] = ...) -> None: ...
 
 class SettleOffsetsRequest(_message.Message):
     __slots__ = ("group", "producer_id", "producer_epoch", "commit", "txn_owner_epoch", "txn_shard")
@@ -260,7 +268,7 @@ class DescribeGroupReply(_message.Message):
     def __init__(self, summary: _Optional[_Union[GroupSummary, _Mapping]] = ..., assignor: _Optional[str] = ..., group_epoch: _Optional[int] = ..., members: _Optional[_Iterable[_Union[MemberState, _Mapping]]] = ..., history: _Optional[_Iterable[_Union[Rebalance, _Mapping]]] = ..., coordinator: _Optional[_Union[_common_pb2.NodeAddress, _Mapping]] = ...) -> None: ...
 
 class MemberState(_message.Message):
-    __slots__ = ("member_id", "instance_id", "client_id", "host", "member_epoch", "assigned", "target", "last_heard_ms")
+    __slots__ = ("member_id", "instance_id", "client_id", "host", "member_epoch", "assigned", "target", "last_heard_ms", "revoking", "topics", "pattern")
     MEMBER_ID_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_ID_FIELD_NUMBER: _ClassVar[int]
     CLIENT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -269,6 +277,9 @@ class MemberState(_message.Message):
     ASSIGNED_FIELD_NUMBER: _ClassVar[int]
     TARGET_FIELD_NUMBER: _ClassVar[int]
     LAST_HEARD_MS_FIELD_NUMBER: _ClassVar[int]
+    REVOKING_FIELD_NUMBER: _ClassVar[int]
+    TOPICS_FIELD_NUMBER: _ClassVar[int]
+    PATTERN_FIELD_NUMBER: _ClassVar[int]
     member_id: str
     instance_id: str
     client_id: str
@@ -277,19 +288,34 @@ class MemberState(_message.Message):
     assigned: _containers.RepeatedCompositeFieldContainer[_common_pb2.TopicPartition]
     target: _containers.RepeatedCompositeFieldContainer[_common_pb2.TopicPartition]
     last_heard_ms: int
-    def __init__(self, member_id: _Optional[str] = ..., instance_id: _Optional[str] = ..., client_id: _Optional[str] = ..., host: _Optional[str] = ..., member_epoch: _Optional[int] = ..., assigned: _Optional[_Iterable[_Union[_common_pb2.TopicPartition, _Mapping]]] = ..., target: _Optional[_Iterable[_Union[_common_pb2.TopicPartition, _Mapping]]] = ..., last_heard_ms: _Optional[int] = ...) -> None: ...
+    revoking: _containers.RepeatedCompositeFieldContainer[_common_pb2.TopicPartition]
+    topics: _containers.RepeatedScalarFieldContainer[str]
+    pattern: str
+    def __init__(self, member_id: _Optional[str] = ..., instance_id: _Optional[str] = ..., client_id: _Optional[str] = ..., host: _Optional[str] = ..., member_epoch: _Optional[int] = ..., assigned: _Optional[_Iterable[_Union[_common_pb2.TopicPartition, _Mapping]]] = ..., target: _Optional[_Iterable[_Union[_common_pb2.TopicPartition, _Mapping]]] = ..., last_heard_ms: _Optional[int] = ..., revoking: _Optional[_Iterable[_Union[_common_pb2.TopicPartition, _Mapping]]] = ..., topics: _Optional[_Iterable[str]] = ..., pattern: _Optional[str] = ...) -> None: ...
 
 class Rebalance(_message.Message):
-    __slots__ = ("at_ms", "group_epoch", "reason", "moved")
+    __slots__ = ("at_ms", "group_epoch", "reason", "moved", "moves")
     AT_MS_FIELD_NUMBER: _ClassVar[int]
     GROUP_EPOCH_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     MOVED_FIELD_NUMBER: _ClassVar[int]
+    MOVES_FIELD_NUMBER: _ClassVar[int]
     at_ms: int
     group_epoch: int
     reason: str
     moved: int
-    def __init__(self, at_ms: _Optional[int] = ..., group_epoch: _Optional[int] = ..., reason: _Optional[str] = ..., moved: _Optional[int] = ...) -> None: ...
+    moves: _containers.RepeatedCompositeFieldContainer[Move]
+    def __init__(self, at_ms: _Optional[int] = ..., group_epoch: _Optional[int] = ..., reason: _Optional[str] = ..., moved: _Optional[int] = ..., moves: _Optional[_Iterable[_Union[Move, _Mapping]]] = ...) -> None: ...
+
+class Move(_message.Message):
+    __slots__ = ("partition", "source", "destination")
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    DESTINATION_FIELD_NUMBER: _ClassVar[int]
+    partition: _common_pb2.TopicPartition
+    source: str
+    destination: str
+    def __init__(self, partition: _Optional[_Union[_common_pb2.TopicPartition, _Mapping]] = ..., source: _Optional[str] = ..., destination: _Optional[str] = ...) -> None: ...
 
 class DeleteGroupRequest(_message.Message):
     __slots__ = ("group", "offsets")

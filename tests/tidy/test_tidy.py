@@ -25,7 +25,7 @@ LINES_MAX = 500
 
 PURE = {
     "clients/suiro/model": "*",
-    "clients/suiro": "accumulator fetch_buffer partitioner retry",
+    "clients/suiro": "accumulator even_out fetch_buffer partitioner reassign_plan retry",
     "cluster/host": "machine timers waitlist",
     "cluster/log": "index epochs producers aborted retention",
     "cluster/broker": "leader follower replication_effects replication_progress visible",

@@ -63,6 +63,24 @@ class AddPartitionsReply(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class VerifyPartitionsRequest(_message.Message):
+    __slots__ = ("transactional_id", "producer_id", "producer_epoch", "partitions", "groups")
+    TRANSACTIONAL_ID_FIELD_NUMBER: _ClassVar[int]
+    PRODUCER_ID_FIELD_NUMBER: _ClassVar[int]
+    PRODUCER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    partitions: _containers.RepeatedCompositeFieldContainer[_common_pb2.TopicPartition]
+    groups: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, transactional_id: _Optional[str] = ..., producer_id: _Optional[int] = ..., producer_epoch: _Optional[int] = ..., partitions: _Optional[_Iterable[_Union[_common_pb2.TopicPartition, _Mapping]]] = ..., groups: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class VerifyPartitionsReply(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class AddOffsetsRequest(_message.Message):
     __slots__ = ("transactional_id", "producer_id", "producer_epoch", "group")
     TRANSACTIONAL_ID_FIELD_NUMBER: _ClassVar[int]
@@ -174,18 +192,20 @@ class ListTransactionsReply(_message.Message):
     def __init__(self, transactions: _Optional[_Iterable[_Union[TransactionSummary, _Mapping]]] = ...) -> None: ...
 
 class TransactionSummary(_message.Message):
-    __slots__ = ("transactional_id", "state", "producer_id", "producer_epoch", "started_at_ms")
+    __slots__ = ("transactional_id", "state", "producer_id", "producer_epoch", "started_at_ms", "client")
     TRANSACTIONAL_ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     PRODUCER_ID_FIELD_NUMBER: _ClassVar[int]
     PRODUCER_EPOCH_FIELD_NUMBER: _ClassVar[int]
     STARTED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_FIELD_NUMBER: _ClassVar[int]
     transactional_id: str
     state: str
     producer_id: int
     producer_epoch: int
     started_at_ms: int
-    def __init__(self, transactional_id: _Optional[str] = ..., state: _Optional[str] = ..., producer_id: _Optional[int] = ..., producer_epoch: _Optional[int] = ..., started_at_ms: _Optional[int] = ...) -> None: ...
+    client: str
+    def __init__(self, transactional_id: _Optional[str] = ..., state: _Optional[str] = ..., producer_id: _Optional[int] = ..., producer_epoch: _Optional[int] = ..., started_at_ms: _Optional[int] = ..., client: _Optional[str] = ...) -> None: ...
 
 class DescribeTransactionRequest(_message.Message):
     __slots__ = ("transactional_id",)
@@ -194,7 +214,7 @@ class DescribeTransactionRequest(_message.Message):
     def __init__(self, transactional_id: _Optional[str] = ...) -> None: ...
 
 class DescribeTransactionReply(_message.Message):
-    __slots__ = ("summary", "timeout_ms", "partitions", "groups", "writers", "last_committed_sequence", "coordinator")
+    __slots__ = ("summary", "timeout_ms", "partitions", "groups", "writers", "last_committed_sequence", "coordinator", "last_outcome", "fenced_by", "fenced_at_ms")
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     PARTITIONS_FIELD_NUMBER: _ClassVar[int]
@@ -202,6 +222,9 @@ class DescribeTransactionReply(_message.Message):
     WRITERS_FIELD_NUMBER: _ClassVar[int]
     LAST_COMMITTED_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     COORDINATOR_FIELD_NUMBER: _ClassVar[int]
+    LAST_OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    FENCED_BY_FIELD_NUMBER: _ClassVar[int]
+    FENCED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     summary: TransactionSummary
     timeout_ms: int
     partitions: _containers.RepeatedCompositeFieldContainer[_common_pb2.TopicPartition]
@@ -209,17 +232,22 @@ class DescribeTransactionReply(_message.Message):
     writers: _containers.RepeatedCompositeFieldContainer[SharedWriter]
     last_committed_sequence: int
     coordinator: _common_pb2.NodeAddress
-    def __init__(self, summary: _Optional[_Union[TransactionSummary, _Mapping]] = ..., timeout_ms: _Optional[int] = ..., partitions: _Optional[_Iterable[_Union[_common_pb2.TopicPartition, _Mapping]]] = ..., groups: _Optional[_Iterable[str]] = ..., writers: _Optional[_Iterable[_Union[SharedWriter, _Mapping]]] = ..., last_committed_sequence: _Optional[int] = ..., coordinator: _Optional[_Union[_common_pb2.NodeAddress, _Mapping]] = ...) -> None: ...
+    last_outcome: str
+    fenced_by: str
+    fenced_at_ms: int
+    def __init__(self, summary: _Optional[_Union[TransactionSummary, _Mapping]] = ..., timeout_ms: _Optional[int] = ..., partitions: _Optional[_Iterable[_Union[_common_pb2.TopicPartition, _Mapping]]] = ..., groups: _Optional[_Iterable[str]] = ..., writers: _Optional[_Iterable[_Union[SharedWriter, _Mapping]]] = ..., last_committed_sequence: _Optional[int] = ..., coordinator: _Optional[_Union[_common_pb2.NodeAddress, _Mapping]] = ..., last_outcome: _Optional[str] = ..., fenced_by: _Optional[str] = ..., fenced_at_ms: _Optional[int] = ...) -> None: ...
 
 class SharedWriter(_message.Message):
-    __slots__ = ("writer", "producer_id", "prepared")
+    __slots__ = ("writer", "producer_id", "prepared", "partitions")
     WRITER_FIELD_NUMBER: _ClassVar[int]
     PRODUCER_ID_FIELD_NUMBER: _ClassVar[int]
     PREPARED_FIELD_NUMBER: _ClassVar[int]
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
     writer: str
     producer_id: int
     prepared: bool
-    def __init__(self, writer: _Optional[str] = ..., producer_id: _Optional[int] = ..., prepared: _Optional[bool] = ...) -> None: ...
+    partitions: _containers.RepeatedCompositeFieldContainer[_common_pb2.TopicPartition]
+    def __init__(self, writer: _Optional[str] = ..., producer_id: _Optional[int] = ..., prepared: _Optional[bool] = ..., partitions: _Optional[_Iterable[_Union[_common_pb2.TopicPartition, _Mapping]]] = ...) -> None: ...
 
 class AbortTransactionRequest(_message.Message):
     __slots__ = ("transactional_id",)

@@ -310,6 +310,12 @@ class TxnCoordinatorMethods:
         message_codec(txncoord.AddOffsetsRequest),
         message_codec(txncoord.AddOffsetsReply),
     )
+    VERIFY_PARTITIONS = Method(
+        "/suiro.v1.TxnCoordinator/VerifyPartitions",
+        Kind.UNARY,
+        message_codec(txncoord.VerifyPartitionsRequest),
+        message_codec(txncoord.VerifyPartitionsReply),
+    )
     END_TXN = Method(
         "/suiro.v1.TxnCoordinator/EndTxn",
         Kind.UNARY,

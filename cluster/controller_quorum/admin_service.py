@@ -133,7 +133,7 @@ class AdminService:
             Move(_partition(move.partition), tuple(NodeId(node) for node in move.replicas))
             for move in request.reassignments
         ]
-        throttle = request.throttle_bytes_per_s or None
+        throttle = 0 if request.unthrottled else request.throttle_bytes_per_s or None
         outcomes = await self._controller.decide(
             lambda machine: machine.decide_reassign(moves, throttle_bytes_per_s=throttle)
         )
@@ -251,6 +251,7 @@ def _reassignments(image: ClusterImage) -> pb.ListReassignmentsReply:
                 adding=state.reassignment.adding,
                 removing=[node for node in state.replicas if node not in target],
                 isr=state.isr,
+                leader=state.leader,
             )
         )
     return reply

@@ -53,11 +53,12 @@ class Background:
             for kind in ShardKind:
                 if self._controller.replica.machine.decide_assign_shards(kind).records:
                     await self._assign_shards(kind)
-            is_due = clock.monotonic_ms() - balanced_ms >= settings.leader_balance_interval_ms
-            if is_due and settings.leader_balance_enable:
+            interval_ms = settings.leader_imbalance_check_interval_seconds * 1000
+            is_due = clock.monotonic_ms() - balanced_ms >= interval_ms
+            if is_due and settings.auto_leader_rebalance_enable:
                 balanced_ms = clock.monotonic_ms()
                 if image.not_preferred or image.leaderless:
-                    await self._decide(lambda m: m.decide_balance_leaders(BALANCE_MOVES_MAX))
+                    await self._balance(settings.leader_imbalance_per_broker_percentage)
 
     async def watch_leader(self) -> None:
         """On every controller."""
@@ -69,6 +70,9 @@ class Background:
             if leaderless_s >= LEADERLESS_S_MAX:
                 leaderless_s = 0.0
                 self._controller.cut_off_followers()
+
+    async def _balance(self, percentage: int) -> None:
+        await self._decide(lambda m: m.decide_balance_leaders(BALANCE_MOVES_MAX, percentage))
 
     async def _assign_shards(self, kind: ShardKind) -> None:
         await self._decide(lambda machine: machine.decide_assign_shards(kind))

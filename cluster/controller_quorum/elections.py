@@ -10,6 +10,7 @@ The functions on a `PartitionState` return the new state, or the very same one i
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -194,12 +195,19 @@ def _elect_one(
     return new
 
 
-def balance_leaders(image: ClusterImage, moves_max: int) -> Decision[int]:
+def balance_leaders(
+    image: ClusterImage, moves_max: int, imbalance_percentage: int = 0
+) -> Decision[int]:
     changes = PartitionChanges(image)
     for state in image.partitions(image.leaderless):
         changes.add(state, elected(image, state, state.isr))
-    for state in image.partitions(image.not_preferred - image.leaderless):
+    led_elsewhere = image.partitions(image.not_preferred - image.leaderless)
+    missing = Counter(state.preferred for state in led_elsewhere)
+    for state in led_elsewhere:
         if len(changes.records) >= moves_max:
             break
-        changes.add(state, with_preferred(image, state))
+        if missing[state.preferred] * 100 > imbalance_percentage * image.preferred_on(
+            state.preferred
+        ):
+            changes.add(state, with_preferred(image, state))
     return Decision(tuple(changes.records), len(changes.records), tuple(changes.effects))

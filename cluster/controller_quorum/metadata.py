@@ -116,11 +116,14 @@ class MetadataMachine:
         """
         return elections.elect_leaders(self.image, partitions, unclean)
 
-    def decide_balance_leaders(self, moves_max: int) -> Decision[int]:
-        """The background's share of the same: give back to preferred replicas, some at a time; and
-        find leaders for partitions that have none. Replies how many leaders change.
+    def decide_balance_leaders(
+        self, moves_max: int, imbalance_percentage: int = 0
+    ) -> Decision[int]:
+        """The background's share of the same: give back to preferred replicas of which more than
+        that share is led by others, some at a time; and find leaders for partitions that have none.
+        Replies how many leaders change.
         """
-        return elections.balance_leaders(self.image, moves_max)
+        return elections.balance_leaders(self.image, moves_max, imbalance_percentage)
 
     def decide_reassign(
         self, moves: Sequence[Move], *, throttle_bytes_per_s: int | None = None

@@ -29,6 +29,9 @@ class QuorumMetrics:
         self._brokers = metrics.brokers_active.of()
         self._fenced = metrics.brokers_fenced.of()
         self._unclean = metrics.unclean_elections.of()
+        self._imbalance = metrics.leader_imbalance_ratio.of()
+        self._offline = metrics.partitions_offline.of()
+        self._reassigning = metrics.reassigning_partitions.of()
         self._leader: Member | None = None
         self._term = 0
         self._leaderless_since_ms: float | None = None
@@ -84,3 +87,6 @@ class QuorumMetrics:
         fenced = sum(1 for node in image.nodes.values() if node.fenced)
         self._fenced.set(fenced)
         self._brokers.set(len(image.nodes) - fenced)
+        self._imbalance.set(len(image.not_preferred) / max(1, image.partition_count))
+        self._offline.set(len(image.leaderless))
+        self._reassigning.set(len(image.reassigning))

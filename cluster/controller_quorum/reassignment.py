@@ -105,6 +105,11 @@ def _begun(
         )
     if len(set(target)) < len(target):
         raise InvalidReplicationFactor(f"{name}: a node can hold one replica, not two")
+    wanted = topic_setting(image, name.topic, "min.insync.replicas")
+    if len(target) < min(wanted, len(state.replicas)):
+        raise InvalidReplicationFactor(
+            f"{name}: min.insync.replicas={wanted} can never be met with {len(target)} replicas"
+        )
     adding = tuple(node_id for node_id in target if node_id not in state.replicas)
     for node_id in adding:
         node = image.nodes.get(node_id)

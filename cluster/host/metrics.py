@@ -178,6 +178,16 @@ class Metrics:
         self.quorum_snapshot_age_seconds = self._gauge(
             "suiro_quorum_snapshot_age_seconds", "Time since the last snapshot, or since the start."
         )
+        self.leader_imbalance_ratio = self._gauge(
+            "suiro_leader_imbalance_ratio",
+            "Share of the partitions that are not led by their preferred replica.",
+        )
+        self.partitions_offline = self._gauge(
+            "suiro_partitions_offline", "Partitions that nobody leads."
+        )
+        self.reassigning_partitions = self._gauge(
+            "suiro_reassigning_partitions", "Partitions whose replicas are being moved."
+        )
         self.unclean_elections = self._counter(
             "suiro_unclean_elections_total",
             "Partitions led by a replica that may lack acknowledged records.",

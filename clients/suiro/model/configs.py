@@ -283,15 +283,20 @@ class BrokerConfig:
         doc="A follower that has not been level with the leader for this long leaves the ISR.",
         change="Lower to have acks=all wait less for a slow follower.",
     )  # fmt: skip
-    leader_balance_enable: bool = _row(
+    auto_leader_rebalance_enable: bool = _row(
         True,
         doc="Give leadership back to the preferred replicas in the background.",
         change="Off while you place leaders by hand.",
     )  # fmt: skip
-    leader_balance_interval_ms: int = _row(
-        60 * SECOND, SECOND, DAY,
+    leader_imbalance_check_interval_seconds: int = _row(
+        60, 1, DAY // SECOND,
         doc="How often the balance of leaders is looked at.",
         change="Hardly ever.",
+    )  # fmt: skip
+    leader_imbalance_per_broker_percentage: int = _row(
+        10, 0, 100,
+        doc="A broker gets its leaders back when more than this share of them is led elsewhere.",
+        change="0 where load must be even at all times; higher where a move costs more than it.",
     )  # fmt: skip
     compaction_bytes_per_s_max: int = _row(
         64 * MIB, 1 << 16, LARGEST,

@@ -10,6 +10,7 @@ from suiro.model.errors import (
     BrokerFenced,
     FencedLeaderEpoch,
     InvalidConfig,
+    InvalidReplicationFactor,
     InvalidRequest,
     LeaderNotAvailable,
     StaleBrokerEpoch,
@@ -339,6 +340,34 @@ def test_a_waiting_reassignment_completes_when_the_topic_asks_for_less() -> None
     assert bench.do(bench.machine.decide_complete_reassignments()) == 1
     assert bench.partition().replicas == (2, 3)
     assert bench.partition().leader == 2
+
+
+def test_fewer_replicas_than_the_topic_asks_for_are_refused() -> None:
+    bench = Bench()
+    bench.create(topic("orders", replication_factor=3, configs={"min.insync.replicas": "2"}))
+    move = Move(TopicPartition("orders", 0), bench.partition().replicas[:1])
+    (outcome,) = bench.do(bench.machine.decide_reassign([move]))
+    assert isinstance(outcome.error, InvalidReplicationFactor)
+    fewer = Move(TopicPartition("orders", 0), bench.partition().replicas[:2])
+    (outcome,) = bench.do(bench.machine.decide_reassign([fewer]))
+    assert (outcome.error, len(bench.partition().isr)) == (None, 2)
+
+
+def test_leaders_go_back_when_a_broker_misses_more_than_its_share() -> None:
+    bench = Bench()
+    by_hand = tuple((NodeId(1), NodeId(2)) for _ in range(10))
+    bench.create(topic("orders", assignment=by_hand))
+    bench.do(bench.machine.decide_fence(NodeId(1), bench.epoch(1)))
+    bench.do(bench.machine.decide_unfence(NodeId(1), bench.epoch(1)))
+    image = bench.machine.image
+    for state in image.partitions(image.not_preferred):
+        isr = tuple(IsrMember(n, bench.epoch(n)) for n in state.replicas)
+        proposal = IsrProposal(state.id, state.leader_epoch, state.partition_epoch, isr)
+        bench.do(bench.machine.decide_alter_isr(NodeId(2), bench.epoch(2), [proposal]))
+    assert len(image.not_preferred) == 10
+    assert bench.do(bench.machine.decide_balance_leaders(9, 10)) == 9
+    assert bench.do(bench.machine.decide_balance_leaders(9, 10)) == 0, "one in ten is no more"
+    assert bench.do(bench.machine.decide_balance_leaders(9, 9)) == 1
 
 
 def half_moved() -> Bench:

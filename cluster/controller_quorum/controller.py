@@ -22,6 +22,7 @@ from suiro.model.limits import COMMIT_WAIT_MS_MAX
 
 from cluster.controller_quorum.admin_service import AdminService
 from cluster.controller_quorum.background import Background
+from cluster.controller_quorum.calls import CallsService
 from cluster.controller_quorum.conf import DirectoryId, Member
 from cluster.controller_quorum.feed import Feed
 from cluster.controller_quorum.membership import Membership
@@ -111,7 +112,8 @@ class Controller:
         self._background = Background(self, self._metrics)
 
     def services(self) -> list[Service]:
-        return [ControllerService(self), AdminService(self), self.peers]
+        asked: list[Service] = [ControllerService(self), AdminService(self)]
+        return [*asked, CallsService(asked), self.peers]
 
     def status(self) -> ControllerStatus:
         return ControllerStatus(self._is_serving, self.driver.leader, self.driver.raft.status())

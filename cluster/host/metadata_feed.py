@@ -70,11 +70,10 @@ class MetadataFeed:
                 await self._follow(backoff)
             except SuiroError as error:
                 log.debug("the metadata feed broke: %s", error)
-            self._quorum.try_next()
             await asyncio.sleep(backoff.next_s())
 
     async def _follow(self, backoff: Backoff) -> None:
-        stream = await self._quorum.open(ControllerMethods.FOLLOW_METADATA)
+        address, stream = await self._quorum.open(ControllerMethods.FOLLOW_METADATA)
         try:
             await stream.send(pb.FollowMetadataRequest(hello=self._hello, from_index=self.index))
             await stream.finish()
@@ -83,6 +82,7 @@ class MetadataFeed:
                 await self._take(message)
         finally:
             self._snapshot = None
+            self._quorum.leave(address)
             stream.cancel()
 
     async def _take(self, message: pb.MetadataFeed) -> None:

@@ -1,7 +1,7 @@
 """A node's registration with the quorum, and the session that keeps it alive.
 
 Every answered heartbeat is handed on with the time at which it was sent: roles that act for the
-cluster only while the quorum counts on them (see `replication_lease`) go by that.
+cluster only while the quorum counts on them (see `lease`) go by that.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from suiro._proto import controller_pb2 as pb
 from suiro.cancellation import heed_cancellation
 from suiro.model.error_base import SuiroError
-from suiro.model.errors import DuplicateNode, NotController, StaleBrokerEpoch, Unavailable
+from suiro.model.errors import DuplicateNode, StaleBrokerEpoch, Unavailable
 from suiro.model.ids import BrokerEpoch
 from suiro.retry import Backoff
 from suiro.transport.methods import ControllerMethods
@@ -99,16 +99,13 @@ class NodeSession:
                 # The quorum has forgotten this incarnation or replaced it. Nothing that this
                 # process believes can be trusted: end, and let its supervisor start it anew.
                 raise
-            except* NotController:
-                self._quorum.try_next()
             except* SuiroError as errors:
                 log.debug("the session with the quorum broke: %s", errors.exceptions[0])
-                self._quorum.try_next()
             heed_cancellation()
             await asyncio.sleep(backoff.next_s())
 
     async def _hold(self, backoff: Backoff) -> None:
-        stream = await self._quorum.open(ControllerMethods.NODE_SESSION)
+        address, stream = await self._quorum.open(ControllerMethods.NODE_SESSION)
         sent_ms: deque[float] = deque()
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -117,6 +114,11 @@ class NodeSession:
                     backoff.reset()
                     self._heard(notice, sent_ms.popleft())
                 raise Unavailable("the controller ended the session")
+        except* SuiroError as errors:
+            first = errors.exceptions[0]
+            assert isinstance(first, SuiroError)
+            self._quorum.leave(address, first)
+            raise
         finally:
             stream.cancel()
 

@@ -6,13 +6,15 @@ import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
 from suiro.model.errors import NotController, TimedOut, Unavailable
+from suiro.model.ids import Address
 from suiro.retry import Backoff
+
+from cluster.host.call_line import CallLine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from suiro.model.error_base import SuiroError
-    from suiro.model.ids import Address
     from suiro.transport.api import Method, Stream
 
     from cluster.host.env import Env
@@ -24,16 +26,33 @@ CALL_TIMEOUT_S = 5.0
 
 
 class QuorumClient:
-    """Remembers which controller answered last and begins there."""
+    """Remembers which controller answered last and begins there.
+
+    While `run` is a task of its owner, calls share one stream per controller (see `CallLine`);
+    before that, and for whoever does not run it, each is an rpc of its own.
+    """
 
     def __init__(self, env: Env, controllers: Sequence[Address]) -> None:
         assert controllers, "a node must know where the quorum is"
         self._env = env
         self._controllers = list(controllers)
+        self._hinted: Address | None = None
+        """Where another controller said that the active one is; it need not be in our list."""
+        self._tasks: asyncio.TaskGroup | None = None
+        self._lines: dict[Address, CallLine] = {}
 
     @property
     def first_choice(self) -> Address:
-        return self._controllers[0]
+        return self._hinted or self._controllers[0]
+
+    async def run(self) -> None:
+        """Hold the streams, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self._tasks = None
 
     async def call(self, method: Method[Q, R], request: Q, *, timeout_s: float) -> R:
         """One call of the active controller; raises the last reason after `timeout_s`.
@@ -46,20 +65,46 @@ class QuorumClient:
         try:
             async with asyncio.timeout(timeout_s):
                 while True:
+                    address = self.first_choice
                     try:
-                        return await self._env.transport.call(
-                            self.first_choice, method, request, timeout_s=CALL_TIMEOUT_S
-                        )
+                        return await self._call_at(address, method, request)
                     except (NotController, Unavailable, TimedOut) as error:
                         last = error
-                        self.try_next()
+                        self.leave(address, error)
                     await asyncio.sleep(backoff.next_s())
         except TimeoutError:
             raise (last or TimedOut(f"{method} was not answered")) from None
 
-    async def open(self, method: Method[Q, R]) -> Stream[Q, R]:
-        """A stream to the first choice; `try_next` if it turns out to be the wrong one."""
-        return await self._env.transport.open(self.first_choice, method)
+    async def open(self, method: Method[Q, R]) -> tuple[Address, Stream[Q, R]]:
+        """A stream to the first choice; `leave` that if it turns out to be the wrong one."""
+        address = self.first_choice
+        return address, await self._env.transport.open(address, method)
 
-    def try_next(self) -> None:
-        self._controllers.append(self._controllers.pop(0))
+    def leave(self, address: Address, error: SuiroError | None = None) -> None:
+        """The controller there did not serve: begin elsewhere, where the error says if it does.
+
+        Nothing changes if somebody else has found out before and the choice is another by now.
+        """
+        if address != self.first_choice:
+            return
+        if self._hinted is None:
+            self._controllers.append(self._controllers.pop(0))
+        self._hinted = _hint_of(error)
+
+    async def _call_at(self, address: Address, method: Method[Q, R], request: Q) -> R:
+        if self._tasks is None:
+            return await self._env.transport.call(
+                address, method, request, timeout_s=CALL_TIMEOUT_S
+            )
+        line = self._lines.get(address)
+        if line is None or line.is_broken:
+            line = self._lines[address] = CallLine(self._env.transport, address)
+            self._tasks.create_task(line.run(), name=f"line to {address}")
+        return await line.call(method, request, timeout_s=CALL_TIMEOUT_S)
+
+
+def _hint_of(error: SuiroError | None) -> Address | None:
+    if not isinstance(error, NotController):
+        return None
+    host, _, port = str(error.hints.get("address", "")).rpartition(":")
+    return Address(host.strip("[]"), int(port)) if host and port.isdigit() else None

@@ -62,6 +62,28 @@ COMMIT_WAIT_MS_MAX: Final = 30_000
 METRIC_SERIES_MAX: Final = 10_000
 """Label values of one metric; what comes later is counted as `other`, so a scrape stays bounded."""
 
+# -- consumer groups ------------------------------------------------------------------------------
+GROUP_MEMBERS_MAX: Final = 2_000
+"""Members of one group: a target for so many is computed in well under a second."""
+
+GROUP_NAME_LENGTH_MAX: Final = 249
+
+GROUP_TOPICS_MAX: Final = 1_000
+"""Topics that one member names; a pattern may match more."""
+
+GROUP_HISTORY_MAX: Final = 16
+"""Rebalances that a group remembers."""
+
+GROUP_MOVES_MAX: Final = 100
+"""Moves that a remembered rebalance lists; the rest is only counted."""
+
+GROUP_REASONS_MAX: Final = 8
+"""Reasons of one rebalance that are named; the rest is only counted."""
+
+OFFSET_METADATA_LENGTH_MAX: Final = 4_096
+
+OFFSETS_PER_COMMIT_MAX: Final = 10_000
+
 # -- names ----------------------------------------------------------------------------------------
 TOPIC_NAME_LENGTH_MAX: Final = 249
 """Kafka's limit: the directory name `<topic>-<partition>` must fit a file system's 255."""
@@ -74,6 +96,12 @@ that missed more than these keeps their files, which are listed for an operator.
 """
 
 # -- the metadata quorum --------------------------------------------------------------------------
+CALLS_IN_FLIGHT_MAX: Final = 1_024
+"""Unanswered calls of one node at a controller; a node's own work has a few dozen at most."""
+
+CALLS_BATCH_BYTES: Final = MIB
+"""Calls or answers that travel as one message; a single larger one still travels, alone."""
+
 QUORUM_APPEND_BYTES_MAX: Final = MIB
 """Entries of one append message; a single larger entry still travels, alone."""
 

@@ -128,6 +128,12 @@ class ControllerMethods:
         message_codec(controller.AllocateProducerIdsRequest),
         message_codec(controller.AllocateProducerIdsReply),
     )
+    CALLS = Method(
+        "/suiro.v1.Controller/Calls",
+        Kind.BIDIRECTIONAL,
+        message_codec(controller.CallBatch),
+        message_codec(controller.AnswerBatch),
+    )
 
 
 class AdminMethods:

@@ -16,6 +16,7 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from random import Random
+from typing import TYPE_CHECKING
 
 from suiro.model.ids import NO_LEADER
 
@@ -23,6 +24,9 @@ from tests.sim.replication_checker import Violation
 from tests.sim.replication_faults import Nemesis, make_peace
 from tests.sim.replication_plan import draw_plan
 from tests.sim.replication_world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SETTLE_MS = 40_000
 """Several sessions, lag times and elections: far more than a sound partition needs."""
@@ -136,19 +140,23 @@ def run_range(bounds: tuple[int, int]) -> Total:
     return total
 
 
-def run_many(first: int, seeds: int, jobs: int) -> Total:
+def run_many(first: int, seeds: int, jobs: int, heard: Callable[[Total], None]) -> Total:
     """Seeds in chunks over processes; the sum does not depend on the number of them."""
     end = first + seeds
     chunks = [(start, min(start + 50, end)) for start in range(first, end, 50)]
     total = Total()
-    if jobs == 1:
-        for chunk in chunks:
-            total.add(run_range(chunk))
-        return total
     with ProcessPoolExecutor(jobs) as pool:
         for part in pool.map(run_range, chunks):
             total.add(part)
+            heard(total)
     return total
+
+
+def _print_progress(so_far: Total) -> None:
+    """Hours may pass: say how far it is, and what has failed, as soon as it is known."""
+    if so_far.seeds % 1000 == 0:
+        failed = [seed for seed, _ in so_far.failures]
+        print(f"  {so_far.seeds:,} seeds, failed: {failed or 'none'}", file=sys.stderr, flush=True)
 
 
 def main() -> int:
@@ -166,7 +174,7 @@ def main() -> int:
         print(f"{outcome.events} events, trace {outcome.trace:012x}")
         return outcome.failure is not None
     started = time.monotonic()
-    total = run_many(options.first, options.seeds, options.jobs)
+    total = run_many(options.first, options.seeds, options.jobs, _print_progress)
     took = time.monotonic() - started
     print(f"{total.seeds} seeds from {options.first}, {options.jobs} jobs, {took:.1f} s:", end=" ")
     print(f"{60 * total.seeds / took:,.0f} seeds/min, {total.events:,} events,", end=" ")

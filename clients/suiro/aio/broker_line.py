@@ -11,6 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
 from suiro._proto import broker_pb2 as pb
+from suiro.cancellation import heed_cancellation
 from suiro.model.encode import BatchOptions, encode_lists
 from suiro.model.error_base import SuiroError
 from suiro.model.errors import BatchTooLarge, Unavailable
@@ -72,6 +73,7 @@ class BrokerLine:
                 self._give_back(failures.exceptions[0])
             finally:
                 stream.cancel()
+            heed_cancellation()
             await asyncio.sleep(backoff.next_s())
 
     async def _send(self, stream: ProduceStream) -> None:

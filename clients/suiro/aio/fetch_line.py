@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Protocol
 
 from suiro._proto import broker_pb2 as pb
+from suiro.cancellation import heed_cancellation
 from suiro.model.error_base import SuiroError
 from suiro.model.errors import Unavailable
 from suiro.retry import Backoff
@@ -67,6 +68,7 @@ class FetchLine:
             error = first
         finally:
             stream.cancel()
+        heed_cancellation()
         await asyncio.sleep(Backoff(connection.rng).next_s())
         self._reader.on_broken(self, error)
 

@@ -19,6 +19,7 @@ from cluster.host.env import Env
 from cluster.host.fs import OsFs
 from cluster.host.metrics import Metrics
 from cluster.host.offload import Threads
+from cluster.host.server import Server
 from cluster.host.store import RocksStore
 from cluster.node import Node
 
@@ -70,6 +71,7 @@ def real_env(threads: Threads) -> Env:
         transport=GrpcTransport(),
         rng=random.SystemRandom(),
         metrics=Metrics(),
+        make_server=Server,
     )
 
 

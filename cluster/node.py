@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from suiro._proto import controller_pb2 as pb
 from suiro._proto.common_pb2 import Hello, NodeAddress
@@ -17,10 +17,11 @@ from suiro.version import PROTOCOL_MAX, PROTOCOL_MIN, SOFTWARE
 
 from cluster.broker.broker import Broker
 from cluster.controller_quorum.controller import Controller
+from cluster.host.find_coordinator import FindCoordinator
+from cluster.host.lease import Lease
 from cluster.host.metadata_feed import MetadataFeed
 from cluster.host.node_session import NodeSession
 from cluster.host.quorum_client import QuorumClient
-from cluster.host.server import Server
 from cluster.storage import load_identity
 
 if TYPE_CHECKING:
@@ -35,6 +36,16 @@ log = logging.getLogger("suiro.node")
 
 INCARNATION_BYTES: Final = 16
 SHUTDOWN_GRACE_S: Final = 5.0
+LEASE_MARGIN_MS: Final = 200
+"""What two clocks may drift apart during a session timeout, and a moment to act on it."""
+
+
+class Coordinator(Protocol):
+    """A coordinator role, as the node sees it."""
+
+    def services(self) -> list[Service]: ...
+    def on_image(self, image: ClusterImage) -> None: ...
+    async def run(self) -> None: ...
 
 
 class Node:
@@ -49,11 +60,15 @@ class Node:
             Controller(config, self._identity, env) if "controller" in config.roles else None
         )
         self._quorum = QuorumClient(env, config.controllers or (config.advertised,))
+        self._lease = Lease(LEASE_MARGIN_MS)
         self._broker = (
-            Broker(config, self._hello(), env, self._quorum) if "broker" in config.roles else None
+            Broker(config, self._hello(), env, self._quorum, self._lease)
+            if "broker" in config.roles
+            else None
         )
         self._feed = MetadataFeed(env, self._quorum, self._hello(), self._on_delta)
-        self._server = Server(self._services())
+        self._coordinators: list[Coordinator] = []
+        self._server = env.make_server(self._services())
 
     async def run(self) -> None:
         config = self.config
@@ -63,10 +78,10 @@ class Node:
             async with asyncio.TaskGroup() as tasks:
                 if self._controller is not None:
                     tasks.create_task(self._controller.run(), name="controller")
-                if self._broker is None:
+                if self._broker is None and not self._coordinators:
                     await self._serve()
                 else:
-                    await self._run_member(tasks, self._broker, port)
+                    await self._run_member(tasks, port)
         finally:
             await self._server.stop(0)
             await self._env.transport.close()
@@ -78,27 +93,31 @@ class Node:
         self.ready.set()
         await asyncio.Event().wait()
 
-    async def _run_member(self, tasks: asyncio.TaskGroup, broker: Broker, port: int) -> None:
+    async def _run_member(self, tasks: asyncio.TaskGroup, port: int) -> None:
         """Everything but a controller lives under the quorum's eyes."""
-        former_epoch = await broker.open()
+        broker = self._broker
+        former_epoch = None if broker is None else await broker.open()
         session = NodeSession(
             self._env,
             self._quorum,
             self._registration(former_epoch, port),
             session_timeout_ms=self.config.session_timeout_ms,
             image_index=lambda: self._feed.index,
-            on_notice=broker.on_notice,
+            on_notice=self._on_notice,
         )
         stopped_cleanly = False
         try:
             index = await session.register()
-            broker.registered(session.broker_epoch)
+            if broker is not None:
+                broker.registered(session.broker_epoch)
             log.info("registered with broker epoch %d", session.broker_epoch)
             feeding = tasks.create_task(self._feed.run(), name="metadata feed")
             await self._feed.reached(index)
             session.announce(ready=True)
             holding = tasks.create_task(session.run(), name="session")
-            working = tasks.create_task(broker.run(), name="broker")
+            working = [tasks.create_task(c.run(), name="shards") for c in self._coordinators]
+            if broker is not None:
+                working.append(tasks.create_task(broker.run(), name="broker"))
             await self._unfenced()
             try:
                 await self._serve()
@@ -107,12 +126,13 @@ class Node:
                 stopped_cleanly = True
                 raise
             finally:
-                for task in (feeding, holding, working):
+                for task in (feeding, holding, *working):
                     task.cancel()
         finally:
             await self._server.set_serving(False)
             await self._server.stop(SHUTDOWN_GRACE_S if stopped_cleanly else 0)
-            await broker.close(session.broker_epoch if stopped_cleanly else None)
+            if broker is not None:
+                await broker.close(session.broker_epoch if stopped_cleanly else None)
 
     async def _leave(self, session: NodeSession) -> None:
         """Ask for our leaders to be moved; go when that is done, or when nobody answers."""
@@ -131,7 +151,19 @@ class Node:
 
     async def _on_delta(self, image: ClusterImage, delta: Delta, index: int) -> None:
         if self._broker is not None:
-            await self._broker.on_delta(image, delta, index)
+            await self._broker.on_delta(image, delta)
+        for coordinator in self._coordinators:
+            coordinator.on_image(image)
+        self._lease.on_image(index)
+
+    def _on_notice(self, notice: pb.NodeNotice, sent_ms: float) -> None:
+        """The quorum has answered the heartbeat that was sent then."""
+        self._lease.on_notice(
+            sent_ms=int(sent_ms),
+            session_timeout_ms=notice.session_timeout_ms,
+            committed_index=notice.committed_index,
+            fenced=notice.fenced,
+        )
 
     def _services(self) -> list[Service]:
         services: list[Service] = []
@@ -139,6 +171,10 @@ class Node:
             services += self._controller.services()
         if self._broker is not None:
             services += self._broker.services(self._feed, with_admin=self._controller is None)
+        for coordinator in self._coordinators:
+            services += coordinator.services()
+        if self._broker is not None or self._coordinators:
+            services.append(FindCoordinator(self._feed))
         return services
 
     def _hello(self) -> Hello:

@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from cluster.broker.log_directories import LogDirectories
 from cluster.broker.producer_ids import ProducerIds
 from cluster.broker.replicas import Replicas
-from cluster.broker.replication_lease import Lease
 from cluster.broker.service import AdminProxy, BrokerService
 
 if TYPE_CHECKING:
     from suiro._proto.common_pb2 import Hello
-    from suiro._proto.controller_pb2 import NodeNotice
     from suiro.model.ids import BrokerEpoch
     from suiro.model.image import ClusterImage, Delta
     from suiro.transport.api import Service
 
     from cluster.config import NodeConfig
     from cluster.host.env import Env
+    from cluster.host.lease import Lease
     from cluster.host.metadata_feed import MetadataFeed
     from cluster.host.quorum_client import QuorumClient
-
-LEASE_MARGIN_MS: Final = 200
-"""What two clocks may drift apart during a session timeout, and a moment to act on it."""
 
 
 class Broker:
     """Made by the node; `open` before it registers, `run` while it serves, `close` at the end."""
 
-    def __init__(self, config: NodeConfig, hello: Hello, env: Env, quorum: QuorumClient) -> None:
+    def __init__(
+        self, config: NodeConfig, hello: Hello, env: Env, quorum: QuorumClient, lease: Lease
+    ) -> None:
         self._quorum = quorum
-        self._lease = Lease(LEASE_MARGIN_MS)
         self._directories = LogDirectories(env, config.log_directories)
-        self.replicas = Replicas(env, hello, self._directories, quorum, self._lease)
+        self.replicas = Replicas(env, hello, self._directories, quorum, lease)
         self._producer_ids = ProducerIds(quorum, self.replicas.node, env.rng)
 
     def services(self, feed: MetadataFeed, *, with_admin: bool) -> list[Service]:
@@ -53,18 +50,8 @@ class Broker:
         """The quorum knows this incarnation by this epoch."""
         self.replicas.broker_epoch = broker_epoch
 
-    async def on_delta(self, image: ClusterImage, delta: Delta, index: int) -> None:
+    async def on_delta(self, image: ClusterImage, delta: Delta) -> None:
         await self.replicas.on_delta(image, delta)
-        self._lease.on_image(index)
-
-    def on_notice(self, notice: NodeNotice, sent_ms: float) -> None:
-        """The quorum has answered the heartbeat that was sent then."""
-        self._lease.on_notice(
-            sent_ms=int(sent_ms),
-            session_timeout_ms=notice.session_timeout_ms,
-            committed_index=notice.committed_index,
-            fenced=notice.fenced,
-        )
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:

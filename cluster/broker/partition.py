@@ -58,8 +58,8 @@ if TYPE_CHECKING:
 
     from cluster.broker.replication_effects import FollowerEffect, LeaderEffect
     from cluster.broker.replication_epochs import Divergence, Position
-    from cluster.broker.replication_lease import Lease
     from cluster.host.clock import Clock
+    from cluster.host.lease import Lease
     from cluster.log.partition_log import AppendInfo, PartitionLog
 
 

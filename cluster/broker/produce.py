@@ -79,14 +79,17 @@ class ProduceHandler:
         outcomes: list[_Appended | SuiroError] = []
         start = 0
         for part in header.parts:
-            outcomes.append(self._append(part, body[start : start + part.size], header.acks))
+            outcomes.append(self._append(header, part, body[start : start + part.size]))
             start += part.size
         return outcomes
 
-    def _append(self, part: pb.ProducePart, data: memoryview, acks: int) -> _Appended | SuiroError:
+    def _append(
+        self, header: pb.ProduceRequest, part: pb.ProducePart, data: memoryview
+    ) -> _Appended | SuiroError:
         try:
             partition = self._replicas.get(TopicPartition(part.topic, part.partition))
-            info = partition.append(data, acks=acks)
+            self._replicas.check_writer(partition, header.owner_epoch, part.append_at)
+            info = partition.append(data, acks=header.acks)
         except SuiroError as error:
             return error
         return _Appended(partition, info.base_offset, info.end)

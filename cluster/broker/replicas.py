@@ -21,6 +21,7 @@ from suiro.version import PROTOCOL_MAX
 from cluster.broker.partition import Partition, Situation
 from cluster.broker.replication_hub import ReplicationHub
 from cluster.broker.replication_role import ReplicaRole, role_of
+from cluster.broker.shard_guard import check_writer
 from cluster.log.config import Flush, LogConfig
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from suiro.model.records import PartitionId, PartitionState
 
     from cluster.broker.log_directories import LogDirectories
-    from cluster.broker.replication_lease import Lease
     from cluster.host.env import Env
+    from cluster.host.lease import Lease
     from cluster.host.quorum_client import QuorumClient
 
 log = logging.getLogger("suiro.broker")
@@ -85,6 +86,11 @@ class Replicas:
         """Refuse a caller who means a topic that was deleted and made again."""
         if topic_id and partition.state.topic_id != topic_id:
             raise TopicIdMismatch(f"{partition.partition.topic} was deleted and created again")
+
+    def check_writer(self, partition: Partition, owner_epoch: int, append_at: int) -> None:
+        """Refuse whoever may not write there: internal topics belong to their coordinators."""
+        where = partition.partition
+        check_writer(self._image, where, owner_epoch, append_at, partition.log.log_end)
 
     def hello_reply(self) -> HelloReply:
         return HelloReply(protocol=PROTOCOL_MAX, cluster_id=self.cluster_id, node_id=self.node)

@@ -95,5 +95,5 @@ def _is_owned(image: ClusterImage, kind: ShardKind, shard: int) -> bool:
 def _owned(image: ClusterImage, kind: ShardKind, shard: int, owner: NodeId) -> ShardOwned:
     former = image.shard(kind, shard)
     return ShardOwned(
-        kind, shard, owner, OwnerEpoch(0 if former is None else former.owner_epoch + 1)
+        kind, shard, owner, OwnerEpoch(1 if former is None else former.owner_epoch + 1)
     )

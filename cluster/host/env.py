@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
     from random import Random
 
-    from suiro.transport.api import Transport
+    from suiro.model.ids import Address
+    from suiro.transport.api import Service, Transport
 
     from cluster.host.clock import Clock
     from cluster.host.fs import Fs
     from cluster.host.metrics import Metrics
     from cluster.host.offload import Offload
     from cluster.host.store import Store
+
+
+class Serving(Protocol):
+    """The serving side of a node."""
+
+    async def start(self, listen: Address) -> int:
+        """Listen and serve; the port, which is a free one if port 0 was asked for."""
+
+    async def set_serving(self, serving: bool) -> None:
+        """What the health check answers."""
+
+    async def stop(self, grace_s: float) -> None:
+        """Refuse new calls at once, give open ones `grace_s` to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +44,4 @@ class Env:
     transport: Transport
     rng: Random
     metrics: Metrics
+    make_server: Callable[[Sequence[Service]], Serving]

@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=Machine[Any])
 R = TypeVar("R")
+Encoded = TypeVar("Encoded", contravariant=True)  # noqa: PLC0105 - Encoded reads better
 
 
-class ReplicatedLog(Protocol):
+class ReplicatedLog(Protocol[Encoded]):
     """The log behind a machine. A position is where the next record goes, so it is half-open."""
 
-    def append(self, records: Sequence[bytes]) -> int:
+    def append(self, records: Sequence[Encoded]) -> int:
         """Put them at the end, in order, now; return the position after them.
 
         They are one unit: a replay sees all of them or none. Raises NotController, NotCoordinator
@@ -73,14 +74,15 @@ class _Term(Generic[M]):
 class MachineHost(Generic[M]):
     """One machine, many callers. `serve` runs as a task of the owner; the rest is for handlers.
 
-    `encode` turns a record into bytes; `perform` starts one effect and may not block. An effect
-    is lost if the node is: whoever loads the machine next has to start what its state shows open.
+    `encode` turns a record into what the log takes; `perform` starts one effect and may not block.
+    An effect is lost if the node is: whoever loads the machine next has to start what its state
+    shows open.
     """
 
     def __init__(
         self,
-        log: ReplicatedLog,
-        encode: Callable[[Any], bytes],
+        log: ReplicatedLog[Any],
+        encode: Callable[[Any], Any],
         perform: Callable[[Any], None],
         *,
         waiting_max: int = DECISIONS_WAITING_MAX,

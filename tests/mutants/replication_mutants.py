@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from cluster.broker import replication_epochs, replication_role
 from cluster.broker.follower import Follower
 from cluster.broker.leader import Leader
-from cluster.broker.replication_lease import Lease
 from cluster.broker.replication_progress import Progress
 from cluster.controller_quorum import metadata_isr, metadata_nodes
+from cluster.host.lease import Lease
 from tests.mutants.registry import Edit, Mutant
 
 if TYPE_CHECKING:

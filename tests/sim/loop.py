@@ -120,8 +120,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """asyncio's complaints, such as a failure that nobody saw, fail the run at its end."""
         self.complaints.append(f"{context.get('message')}: {context.get('exception')!r}")
 
-    def call_soon_threadsafe(self, *_: object, **__: object) -> NoReturn:
-        raise AssertionError("there are no threads in the simulator")
+    def call_soon_threadsafe(  # type: ignore[override]
+        self, callback: Any, *args: Any, context: Context | None = None
+    ) -> Any:
+        """What offloaded work calls: here it is done inline, in the loop's own thread."""
+        return self.call_soon(callback, *args, context=context)
 
     def run_in_executor(self, *_: object, **__: object) -> NoReturn:
         raise AssertionError("there are no threads in the simulator: use the Offload handed in")

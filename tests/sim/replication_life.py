@@ -11,8 +11,8 @@ from suiro.model.ids import NO_BROKER_EPOCH, BrokerEpoch, NodeId, Offset
 from suiro.model.image import ClusterImage
 from suiro.model.records import PartitionChanged, PartitionCreated
 
-from cluster.broker.replication_lease import Lease
 from cluster.controller_quorum.metadata_requests import Heartbeat, Standing
+from cluster.host.lease import Lease
 from tests.sim.replication_controller import CONTROLLER, SESSION_MS, TOPIC
 from tests.sim.replication_log import MemoryLog
 

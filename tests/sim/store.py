@@ -58,6 +58,11 @@ class StoreDisk:
             _carry_out(self._durable, write)
         self._unsynced.clear()
 
+    def kill(self) -> None:
+        """The process dies, the machine does not: nothing is lost, and nothing more is written."""
+        if self._opened is not None:
+            self._opened.close()
+
     def store(self, write: _Write, *, sync: bool) -> None:
         if self.fail_writes:
             raise StorageFailed("the simulated disk has failed")

@@ -6,8 +6,8 @@ import pytest
 from suiro.model.errors import NotLeader
 from suiro.model.ids import NO_LEADER, BrokerEpoch, LeaderEpoch, NodeId, TopicPartition
 
-from cluster.broker.replication_lease import Lease
 from cluster.broker.replication_role import ReplicaRole, role_of
+from cluster.host.lease import Lease
 from tests.unit.broker.replication_kit import EPOCH, node, state
 
 

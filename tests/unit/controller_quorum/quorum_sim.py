@@ -24,15 +24,13 @@ from cluster.host.metrics import Metrics
 from cluster.storage import Founder, Identity, format_directory, load_identity, random_cluster_id
 from tests.sim.disk import ForgetfulFs
 from tests.sim.loop import InlineOffload, LoopClock
-from tests.sim.net import NetworkSettings, SimNetwork
+from tests.sim.net import NetworkSettings, SimNetwork, SimServer
 from tests.sim.store import StoreDisk
 from tests.sim.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from random import Random
-
-    from tests.sim.net import SimServer
 
 DIRECTORY = Path("/data")
 CALL_S = 1.0
@@ -84,6 +82,7 @@ class SimController:
             transport=world.network.transport(self.name),
             rng=world.rng,
             metrics=Metrics(),
+            make_server=lambda services: SimServer(world.network, self.name, services),
         )
         controller = self.controller = Controller(
             self.config, load_identity(self.fs, DIRECTORY), env

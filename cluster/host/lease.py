@@ -1,4 +1,4 @@
-"""How long a broker may act as a leader without having heard from the controller.
+"""How long a node may act for the cluster without having heard from the controller.
 
 The controller fences a node that it has not heard for the session timeout. So a node may serve for
 that long, less a margin for clocks of different speed, counted from when it *sent* the heartbeat
@@ -8,7 +8,8 @@ when it answered: a node that is heard but hears nothing must stop as well.
 
 Epochs and the maximal ISR alone keep acknowledged records safe. The lease is for what they
 cannot see: a deposed leader that answers a reader with yesterday's latest offset, or, alone in an
-ISR, acknowledges what an unclean election elsewhere has already given up.
+ISR, acknowledges what an unclean election elsewhere has already given up; a deposed coordinator
+that tells yesterday's committed offset.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Lease:
-    """One per broker, for all the partitions it leads."""
+    """One per node, for all the partitions it leads and all the shards it owns."""
 
     def __init__(self, margin_ms: int) -> None:
         self.until_ms = 0

@@ -212,8 +212,19 @@ class Transaction:
         self.identity = identity
         self._settle()
 
+    def on_refused(self, error: SuiroError) -> Verdict:
+        """A batch or an offset was refused, by a broker or a group coordinator.
+
+        One that says *fenced* only knows that the transaction is over; whether somebody has taken
+        the id is known to its coordinator, who is asked by the abort.
+        """
+        if isinstance(error, ProducerFenced | InvalidTransaction):
+            self._lose(error)
+            return Verdict.ABORT
+        return self.on_error(error)
+
     def on_error(self, error: SuiroError) -> Verdict:
-        """A step or a batch was refused; RETRY changes nothing."""
+        """The coordinator has refused a step; RETRY changes nothing."""
         verdict = verdict_on(error)
         if self.state is State.NEW and verdict is Verdict.ABORT:
             verdict = Verdict.FATAL  # there is nothing to abort

@@ -50,7 +50,8 @@ _FROM_REST = frozenset({_S.EMPTY, _S.ONGOING, _S.COMPLETE_COMMIT, _S.COMPLETE_AB
 
 LEGAL: Final[dict[TxnState, frozenset[TxnState]]] = {
     _S.EMPTY: _FROM_REST,
-    _S.ONGOING: frozenset({_S.ONGOING, _S.PREPARE_COMMIT, _S.PREPARE_ABORT}),
+    # A shared transaction whose writers have written nowhere owes no marker: complete at once.
+    _S.ONGOING: frozenset(set(_S) - {_S.EMPTY, _S.DEAD}),
     _S.PREPARE_COMMIT: frozenset({_S.PREPARE_COMMIT, _S.COMPLETE_COMMIT}),
     _S.PREPARE_ABORT: frozenset({_S.PREPARE_ABORT, _S.COMPLETE_ABORT}),
     _S.COMPLETE_COMMIT: _FROM_REST,

@@ -1,0 +1,244 @@
+"""The micro-simulation of transactions: a phase full of faults, then calm and liveness.
+
+    python -m tests.sim.txn_sim --seeds 20000 --jobs 2      many seeds
+    python -m tests.sim.txn_sim --seed 7 --verbose          one, with its story
+
+Producers and Spark queries, a coordinator, partitions and a group: the machine, the client's core,
+the log's producer states and the reader's filter are the real ones. After the faults everyone must
+succeed again, and every last stable offset reach the end of its log.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING
+
+from cluster.txncoord.txn import TxnState
+from tests.sim.txn_checker import Violation
+from tests.sim.txn_plan import draw_plan
+from tests.sim.txn_world import World
+
+if TYPE_CHECKING:
+    from tests.sim.txn_places import Partition
+
+SETTLE_MS = 30_000
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a seed came to."""
+
+    seed: int
+    trace: int
+    events: int
+    counts: Counter[str]
+    failure: str | None = None
+    story: list[str] = field(default_factory=list)
+
+
+def run_seed(seed: int, *, verbose: bool = False) -> Outcome:
+    """One run; a violation is an outcome, not an exception."""
+    random = Random(seed)
+    world = World(seed, draw_plan(random), random, verbose=verbose)
+    failure = None
+    try:
+        world.after(world.plan.fault_gap_ms, _strike, world)
+        world.run_until(world.plan.duration_ms)
+        _settle(world)
+    except AssertionError as violation:
+        failure = str(violation) if isinstance(violation, Violation) else f"{violation!r}"
+        world.tell(f"!! {failure}")
+    counts = world.counts + world.checker.counts
+    return Outcome(seed, world.trace, world.events, counts, failure, world.story or [])
+
+
+# -- faults ---------------------------------------------------------------------------------------
+
+
+def _strike(world: World) -> None:
+    """One fault of those that the seed drew, and the next one later."""
+    if world.is_calm:
+        return
+    if world.plan.faults:
+        fault = world.random.choice(world.plan.faults)
+        world.tell(f"-- {fault}")
+        world.counts[fault] += 1
+        _FAULTS[fault](world)
+    world.after(world.random.randint(1, 2 * world.plan.fault_gap_ms), _strike, world)
+
+
+def _kill_producer(world: World) -> None:
+    """It dies, and another one takes its id; or only the driver of a query does."""
+    if world.queries and world.random.random() < 0.4:
+        world.random.choice(world.queries).begin_attempt()
+        return
+    living = [producer for producer in world.producers if producer.alive]
+    if living:
+        victim = world.random.choice(living)
+        victim.alive = False
+        world.start_producer(victim.core.transactional_id)
+
+
+def _double_producer(world: World) -> None:
+    """Another one takes the id of one that lives on."""
+    if len(world.producers) < 30:
+        world.start_producer(world.random.choice(world.producers).core.transactional_id)
+
+
+def _pause_producer(world: World) -> None:
+    world.random.choice(world.producers).pause(world.random.randint(50, 2500))
+
+
+def _abort(world: World) -> None:
+    names = [txn.transactional_id for txn in world.coordinator.machine.transactions()]
+    if names:
+        name, now = world.random.choice(names), world.now
+        world.coordinator.decide(lambda machine: machine.decide_abort(name, "operator", now))
+
+
+_FAULTS = {
+    "coordinator fails": lambda world: world.coordinator.take_over(),
+    "partition fails": lambda world: world.random.choice(
+        sorted(world.partitions.values(), key=lambda p: p.name)
+    ).fail(),
+    "producer dies": _kill_producer,
+    "producer is doubled": _double_producer,
+    "producer pauses": _pause_producer,
+    "operator aborts": _abort,
+}
+
+
+# -- calm -----------------------------------------------------------------------------------------
+
+
+def _settle(world: World) -> None:
+    """A newest instance of every id succeeds, every query too; then all comes to rest."""
+    world.tell("-- calm")
+    world.is_calm = True
+    for producer in world.producers:
+        producer.alive = False
+    for name in sorted({producer.core.transactional_id for producer in world.producers}):
+        world.start_producer(name)
+    newest = [producer for producer in world.producers if producer.alive]
+    before = [query.succeeded for query in world.queries]
+    for query in world.queries:
+        query.begin_attempt()
+
+    def all_succeed() -> bool:
+        return all(p.succeeded for p in newest) and all(
+            q.succeeded > b for q, b in zip(world.queries, before, strict=True)
+        )
+
+    if not world.run_until(world.now + SETTLE_MS, all_succeed):
+        raise Violation("L1: somebody does not succeed any more")
+    for producer in newest:
+        producer.stopping = True
+    for query in world.queries:
+        query.stopping = True
+    if not world.run_until(world.now + SETTLE_MS, lambda: _is_at_rest(world)):
+        states = [
+            f"{t.transactional_id} {t.state}" for t in world.coordinator.machine.transactions()
+        ]
+        ends = [f"{p.name} {p.last_stable_offset} of {len(p.batches)}" for p in _partitions(world)]
+        raise Violation(f"T6: not at rest: {states}, {ends}, pending {world.group.pending}")
+    world.run_until(world.now + 3 * world.plan.slow_ms)  # the last late words
+    if not _is_at_rest(world):
+        raise Violation("T6: something late has opened a transaction again")
+    world.checker.check_end(_partitions(world), world.group)
+
+
+def _is_at_rest(world: World) -> bool:
+    moving = {TxnState.ONGOING, TxnState.PREPARE_COMMIT, TxnState.PREPARE_ABORT}
+    return (
+        all(producer.is_idle() for producer in world.producers)
+        and not world.coordinator.machine.transactions(moving)
+        and not world.group.pending
+        and all(p.last_stable_offset == len(p.batches) for p in _partitions(world))
+    )
+
+
+def _partitions(world: World) -> list[Partition]:
+    return [world.partitions[name] for name in sorted(world.partitions)]
+
+
+# -- many -----------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Total:
+    """Many seeds together."""
+
+    seeds: int = 0
+    events: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    failures: list[tuple[int, str]] = field(default_factory=list)
+
+    def add(self, other: Total) -> None:
+        self.seeds += other.seeds
+        self.events += other.events
+        self.counts.update(other.counts)
+        self.failures += other.failures
+
+
+def run_range(bounds: tuple[int, int]) -> Total:
+    total = Total()
+    for seed in range(*bounds):
+        outcome = run_seed(seed)
+        total.seeds += 1
+        total.events += outcome.events
+        total.counts.update(outcome.counts)
+        if outcome.failure is not None:
+            total.failures.append((seed, outcome.failure))
+    return total
+
+
+def run_many(first: int, seeds: int, jobs: int) -> Total:
+    """Seeds in chunks over processes; the sum does not depend on the number of them."""
+    end = first + seeds
+    chunks = [(start, min(start + 50, end)) for start in range(first, end, 50)]
+    total = Total()
+    if jobs == 1:
+        for chunk in chunks:
+            total.add(run_range(chunk))
+        return total
+    with ProcessPoolExecutor(jobs) as pool:
+        for part in pool.map(run_range, chunks):
+            total.add(part)
+    return total
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--verbose", action="store_true")
+    options = parser.parse_args()
+    if options.seed is not None:
+        outcome = run_seed(options.seed, verbose=options.verbose)
+        print("\n".join(outcome.story))
+        print(f"seed {outcome.seed}: {outcome.failure or 'clean'}", end=", ")
+        print(f"{outcome.events} events, trace {outcome.trace:08x}")
+        return outcome.failure is not None
+    started = time.monotonic()
+    total = run_many(options.first, options.seeds, options.jobs)
+    took = time.monotonic() - started
+    print(f"{total.seeds} seeds from {options.first}, {options.jobs} jobs, {took:.1f} s:", end=" ")
+    print(f"{60 * total.seeds / took:,.0f} seeds/min, {total.events:,} events,", end=" ")
+    print(f"{total.events / took:,.0f} events/s, {len(total.failures)} failures")
+    for name, count in sorted(total.counts.items()):
+        print(f"  {name:40} {count:,}")
+    for seed, failure in total.failures[:20]:
+        print(f"  FAILED seed {seed}: {failure}")
+    return bool(total.failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -156,8 +156,11 @@ class Node:
             coordinator.on_image(image)
         self._lease.on_image(index)
 
-    def _on_notice(self, notice: pb.NodeNotice, sent_ms: float) -> None:
-        """The quorum has answered the heartbeat that was sent then."""
+    def _on_notice(self, notice: pb.NodeNotice | None, sent_ms: float) -> None:
+        """The quorum has answered the heartbeat that was sent then, or the session broke."""
+        if notice is None:
+            self._lease.on_broken()
+            return
         self._lease.on_notice(
             sent_ms=int(sent_ms),
             session_timeout_ms=notice.session_timeout_ms,

@@ -229,11 +229,20 @@ class Partition:
             self._at.neighbours.appended(self)
         return info
 
-    async def wait_committed(self, end: Offset, timeout_s: float) -> None:
-        """Return once every in-sync replica, and enough of them, hold everything below `end`."""
-        if self.high_watermark < end:
+    async def wait_committed(
+        self, end: Offset, leader_epoch: LeaderEpoch, timeout_s: float
+    ) -> None:
+        """Return once every in-sync replica, and enough of them, hold everything below `end`.
+
+        `leader_epoch` is the one it was appended in: whoever has led again since may have had
+        other records committed there.
+        """
+        if self.state.leader_epoch == leader_epoch and self.high_watermark < end:
             await self._wait_for_high_watermark(end, timeout_s)
-        self._leading().check_acks_all(self.min_isr)
+        leader = self._leading()
+        if leader.state.leader_epoch != leader_epoch:
+            raise self._not_leader()
+        leader.check_acks_all(self.min_isr)
 
     async def _wait_for_high_watermark(self, end: Offset, timeout_s: float) -> None:
         self._leading()

@@ -14,6 +14,7 @@ from suiro.model.limits import PRODUCE_IN_FLIGHT_MAX, PRODUCE_TIMEOUT_MS_MAX
 from suiro.transport.wire_errors import error_to_proto
 
 if TYPE_CHECKING:
+    from suiro.model.ids import LeaderEpoch
     from suiro.transport.api import Peer, Stream
     from suiro.transport.framing import Framed
 
@@ -32,6 +33,7 @@ class _Appended:
     partition: Partition
     base_offset: Offset
     end: Offset
+    leader_epoch: LeaderEpoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ class ProduceHandler:
             info = partition.append(data, acks=header.acks)
         except SuiroError as error:
             return error
-        return _Appended(partition, info.base_offset, info.end)
+        return _Appended(partition, info.base_offset, info.end, partition.state.leader_epoch)
 
     async def _answer(
         self, header: pb.ProduceRequest, outcomes: list[_Appended | SuiroError]
@@ -104,7 +106,9 @@ class ProduceHandler:
                 if isinstance(outcome, SuiroError):
                     raise outcome
                 if header.acks == ACKS_ALL:
-                    await outcome.partition.wait_committed(outcome.end, timeout_s)
+                    await outcome.partition.wait_committed(
+                        outcome.end, outcome.leader_epoch, timeout_s
+                    )
                 base = outcome.base_offset if header.acks else -1
                 results.append(pb.ProduceResult(base_offset=base, log_append_time_ms=-1))
             except SuiroError as error:

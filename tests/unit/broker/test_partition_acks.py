@@ -1,0 +1,62 @@
+"""What acks=all may be answered for: the append of a leader epoch that still lasts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+from suiro.model.errors import NotLeader
+from suiro.model.ids import BrokerEpoch, LeaderEpoch, NodeId, Offset, PartitionEpoch, TopicPartition
+
+from cluster.broker.partition import Partition, Situation
+from cluster.host.clock import SystemClock
+from cluster.host.lease import Lease
+from tests.unit.broker.replication_kit import node, state
+from tests.unit.log.kit import Place, batch
+
+ONE = NodeId(1)
+B1 = BrokerEpoch(10)
+
+
+class Nobody:
+    """A world in which nobody listens."""
+
+    def __getattr__(self, _: str) -> Any:
+        return lambda *_: None
+
+
+def led_by_one() -> Partition:
+    """A partition that broker 1 leads alone in epoch 5, with a lease that does not end."""
+    lease = Lease(0)
+    lease.until_ms = 1 << 62
+    situation = Situation(ONE, {ONE: node(1, 10)}, lease, SystemClock(), cast("Any", Nobody()))
+    alone = state(1, replicas=(1,))
+    partition = Partition(TopicPartition("t", 0), situation, Place().open(), alone)
+    partition.on_state(alone, B1)
+    return partition
+
+
+async def test_an_append_of_this_epoch_is_answered() -> None:
+    partition = led_by_one()
+    info = partition.append(batch(2), acks=-1)
+    await partition.wait_committed(info.end, LeaderEpoch(5), 1)
+
+
+async def test_an_append_is_not_answered_in_a_later_epoch() -> None:
+    """Its answer waited behind others while another led, and the same offset holds other records
+    by the time this broker leads again."""
+    partition = led_by_one()
+    now = partition.state
+    info = partition.append(batch(2), acks=-1)
+    away = replace(
+        now, leader=NodeId(2), leader_epoch=LeaderEpoch(6), partition_epoch=PartitionEpoch(8)
+    )
+    partition.on_state(replace(away, replicas=(ONE, NodeId(2)), isr=(NodeId(2),)), B1)
+    partition.log.truncate_to(Offset(0), 0)
+    back = replace(now, leader_epoch=LeaderEpoch(7), partition_epoch=PartitionEpoch(9))
+    partition.on_state(back, B1)
+    partition.append(batch(2, fill=9), acks=-1)
+    assert partition.high_watermark == info.end
+    with pytest.raises(NotLeader):
+        await partition.wait_committed(info.end, LeaderEpoch(5), 1)

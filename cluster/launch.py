@@ -18,7 +18,7 @@ from cluster.host.clock import SystemClock
 from cluster.host.env import Env
 from cluster.host.fs import OsFs
 from cluster.host.metrics import Metrics
-from cluster.host.offload import Threads
+from cluster.host.offload import Inline, Threads
 from cluster.host.server import Server
 from cluster.host.store import RocksStore
 from cluster.node import Node
@@ -66,6 +66,7 @@ def real_env(threads: Threads) -> Env:
     return Env(
         clock=SystemClock(),
         offload=threads,
+        store_offload=Inline(),
         fs=OsFs(),
         open_store=RocksStore,
         transport=GrpcTransport(),

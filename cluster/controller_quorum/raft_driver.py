@@ -307,7 +307,7 @@ class RaftDriver:
         hard_state, self._unsaved = self._unsaved, None
         write = self._store.write
         started_ms = self._env.clock.monotonic_ms()
-        await self._env.offload.run(
+        await self._env.store_offload.run(
             lambda: write(ready.snapshot, ready.entries, hard_state, sync=True)
         )
         self._metrics.on_stored(self._env.clock.monotonic_ms() - started_ms)

@@ -54,6 +54,10 @@ class RaftConfig:
     reads_max: int = QUORUM_READS_MAX
     uncommitted_entries_max: int = QUORUM_UNCOMMITTED_ENTRIES_MAX
     trailing_entries: int = QUORUM_TRAILING_ENTRIES
+    announce_commits: bool = True
+    """Tell followers of a commit at once, by an append of its own if there is nothing else to send;
+    otherwise they hear of it with the next entries or heartbeat.
+    """
 
     def __post_init__(self) -> None:
         assert 0 < self.heartbeat_ticks < self.election_ticks

@@ -60,7 +60,9 @@ class Replication(RaftState):
             if follower.state is ProgressState.SNAPSHOT:
                 self._send_chunk(follower)
                 continue
-            has_news = follower.next <= log.last or follower.commit_sent < log.commit
+            has_news = follower.next <= log.last or (
+                self.config.announce_commits and follower.commit_sent < log.commit
+            )
             if follower.state is ProgressState.REPLICATE and not has_news:
                 return
             previous = follower.next - 1

@@ -39,6 +39,8 @@ class Env:
 
     clock: Clock
     offload: Offload
+    store_offload: Offload
+    """For writes to a `Store`: see `Inline`."""
     fs: Fs
     open_store: Callable[[Path], Store]
     transport: Transport

@@ -1,4 +1,4 @@
-"""Blocking work off the event loop: `Offload`, and the real one, `Threads`.
+"""Blocking work off the event loop: `Offload`, and the real ones, `Threads` and `Inline`.
 
 File syncs, deletes and store writes block for milliseconds, which a loop cannot afford. They run
 through an `Offload`, so that the simulator can run them inline and make them take virtual time.
@@ -47,6 +47,17 @@ class Threads:
     def close(self) -> None:
         """Wait for the work that was handed in; blocks, so call it when nothing else is left."""
         self._pool.shutdown(wait=True)
+
+
+class Inline:
+    """Runs the work at once, on the loop: for work that keeps the interpreter's lock all the time.
+
+    rocksdict does while it writes and syncs. In a thread such a write stops the loop just as long,
+    and its end waits for the lock again: 2.2 ms at the median under load, against 0.6 inline.
+    """
+
+    async def run(self, work: Callable[[], T]) -> T:
+        return work()
 
 
 async def _ended(waiter: asyncio.Future[T]) -> None:

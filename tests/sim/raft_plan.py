@@ -69,6 +69,7 @@ def draw_plan(random: Random) -> Plan:
         reads_max=20,
         uncommitted_entries_max=60,
         trailing_entries=pick((0, 0, 3)),
+        announce_commits=pick((False, True)),
     )
     faults = tuple(fault for fault in FAULTS if chance() < 0.4)
     return Plan(

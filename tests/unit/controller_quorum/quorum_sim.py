@@ -77,6 +77,7 @@ class SimController:
         env = Env(
             clock=LoopClock(asyncio.get_running_loop()),
             offload=InlineOffload(world.rng, delay_s_max=world.disk_s_max),
+            store_offload=InlineOffload(world.rng, delay_s_max=world.disk_s_max),
             fs=self.fs,
             open_store=lambda _: self.disk.open(),
             transport=world.network.transport(self.name),

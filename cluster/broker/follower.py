@@ -101,14 +101,9 @@ class Follower:
             return self._misfit(part, now_ms)
         self.matches = True
         self._announced_ms = None
-        self._leader_high_watermark = part.high_watermark
-        trim: list[FollowerEffect] = []
-        if part.log_start > self._log.log_start:
-            # first of all: below it the two logs may differ, and what is learnt is about the rest
-            trim.append(TrimTo(part.log_start))
         if part.end > part.base_offset:
-            return [*trim, Append()]
-        return [*trim, *self._learn(), Ack(self._held_end)]
+            return [*self._hear(part), Append()]
+        return [*self._hear(part), *self._learn(), Ack(self._held_end)]
 
     def on_appended(self) -> list[FollowerEffect]:
         """The batches of the part are in the log."""
@@ -121,8 +116,9 @@ class Follower:
         return [Ack(held_end)] if self.matches else []
 
     def on_truncated(self, now_ms: int) -> list[FollowerEffect]:
-        """The log was cut: ask the leader again whether it matches."""
-        self._held_end = min(self._held_end, self._log.log_end)
+        """The log was cut, or begins anew: ask the leader again whether it matches."""
+        kept = min(self._held_end, self._log.log_end)
+        self._held_end = max(kept, self._log.log_start)  # below it there is nothing left to hold
         self.high_watermark = min(self.high_watermark, self._log.log_end)
         return self.announce(now_ms)
 
@@ -133,14 +129,14 @@ class Follower:
         return self.announce(now_ms)
 
     def _misfit(self, part: Part, now_ms: int) -> list[FollowerEffect]:
-        """What is there already is merely acknowledged again. A gap is announced, once: while the
-        answer is under way, what was sent before it cannot fit, and announcing for each such part
-        would multiply them.
+        """What is there already is acknowledged again; its news count, the leader sends them once.
+        A gap is announced, once: while the answer is under way, what was sent before it cannot fit,
+        and announcing for each such part would multiply them.
         """
         if self._announced_ms is not None:
             return []
         if self.matches and part.end <= self._log.log_end:
-            return [Ack(self._held_end)]
+            return [*self._hear(part), *self._learn(), Ack(self._held_end)]
         return self.announce(now_ms)
 
     def _cut(self, diverging: Divergence) -> list[FollowerEffect]:
@@ -150,6 +146,13 @@ class Follower:
         if offset < self._log.log_start:
             return [RestartAt(self._log.log_end, offset, reason)]
         return [TruncateTo(self._log.log_end, offset, reason)]
+
+    def _hear(self, part: Part) -> list[FollowerEffect]:
+        """What a part says beside its batches. To trim comes first of all: below the leader's start
+        the two logs may differ, and what is learnt is about the rest.
+        """
+        self._leader_high_watermark = part.high_watermark
+        return [TrimTo(part.log_start)] if part.log_start > self._log.log_start else []
 
     def _learn(self) -> list[FollowerEffect]:
         """The leader's high watermark, as far as this log goes: up to there the two are equal."""

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from cluster.broker import replication_epochs, replication_role
 from cluster.broker.follower import Follower
 from cluster.broker.leader import Leader
+from cluster.broker.partition import Partition
 from cluster.broker.replication_progress import Progress
 from cluster.controller_quorum import metadata_isr, metadata_nodes
 from cluster.host.lease import Lease
+from cluster.log import producers
 from tests.mutants.registry import Edit, Mutant
 
 if TYPE_CHECKING:
@@ -132,8 +134,8 @@ REPLICATION_MUTANTS: tuple[Mutant, ...] = (
         "row 6: what was cut still counts as synced",
         "P1",
         Follower.on_truncated,
-        "self._held_end = min(self._held_end, self._log.log_end)",
-        "pass",
+        "kept = min(self._held_end, self._log.log_end)",
+        "kept = self._held_end",
     ),
     Mutant(
         "row 7: the leader vouches for an incarnation that it has not seen",
@@ -233,6 +235,34 @@ REPLICATION_MUTANTS: tuple[Mutant, ...] = (
         "self._leader_high_watermark",
     ),
     _one(
+        "row 9: an append is answered for in a later epoch of the same leader",
+        "P1",
+        Partition.wait_committed,
+        "if leader.state.leader_epoch != leader_epoch:",
+        "if False:",
+    ),
+    _one(
+        "row 10: a retry is not told from a new batch",
+        "P3",
+        producers.check_batch,
+        "for sent in state.sent:",
+        "for sent in ():",
+    ),
+    _one(
+        "row 10: a gap in the sequence is accepted, and its retry appended again",
+        "P3",
+        producers.check_batch,
+        "if header.base_sequence != expected:",
+        "if header.base_sequence < expected:",
+    ),
+    _one(
+        "row 10: a producer that nobody knows may begin anywhere",
+        "P4",
+        producers.check_batch,
+        "if header.base_sequence != 0:",
+        "if False:",
+    ),
+    _one(
         "row 27: a follower serves readers before it has heard the leader",
         "P9",
         Follower.check_high_watermark,
@@ -245,6 +275,20 @@ REPLICATION_MUTANTS: tuple[Mutant, ...] = (
         Follower.on_part,
         "if part.base_offset != self._log.log_end:",
         "if part.base_offset < self._log.log_end:",
+    ),
+    _one(
+        "what begins anew is taken for not held until the next append",
+        "L1",
+        Follower.on_truncated,
+        "self._held_end = max(kept, self._log.log_start)",
+        "self._held_end = kept",
+    ),
+    _one(
+        "news that come with a part that came before are not heard",
+        "L1",
+        Follower._misfit,
+        "return [*self._hear(part), *self._learn(), Ack(self._held_end)]",
+        "return [Ack(self._held_end)]",
     ),
     _one(
         "a stream that was superseded takes over again",

@@ -81,12 +81,7 @@ def _settle(world: World) -> None:
         )
 
     if not world.run_until(world.now + SETTLE_MS, has_settled):
-        brokers = [
-            f"{b.node} {'leads' if b.leader else 'follows' if b.follower else 'waits'}"
-            f" [{b.log.log_start}, {b.log.log_end}) high watermark {b.high_watermark}"
-            for b in world.brokers.values()
-        ]
-        raise Violation(f"L1: not settled: {world.controller.state}, {brokers}")
+        raise Violation(f"L1: not settled: {_standing(world)}")
     _drain(world)
 
 
@@ -107,9 +102,19 @@ def _drain(world: World) -> None:
         )
 
     if not world.run_until(world.now + SETTLE_MS, has_drained):
-        raise Violation(f"L1: not drained: {world.controller.state}, {world.consumer.position}")
+        reader = f"the consumer is at {world.consumer.position}"
+        raise Violation(f"L1: not drained: {_standing(world)}, {reader}")
     assert world.controller.state is not None
     world.checker.check_end(world.controller.state.leader)
+
+
+def _standing(world: World) -> str:
+    brokers = [
+        f"{b.node} {'leads' if b.leader else 'follows' if b.follower else 'waits'}"
+        f" [{b.log.log_start}, {b.log.log_end}) high watermark {b.high_watermark}"
+        for b in world.brokers.values()
+    ]
+    return f"{world.controller.state}, {brokers}"
 
 
 @dataclass(slots=True)

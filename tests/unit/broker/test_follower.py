@@ -190,3 +190,24 @@ def test_it_serves_nobody_before_it_has_heard_the_leader() -> None:
         kit.follower.check_high_watermark()
     kit.part(3, 3)
     kit.follower.check_high_watermark()
+
+
+def test_what_begins_anew_holds_all_that_is_left() -> None:
+    """Seeds 15560, 19253, 19445: it said that it held nothing until the next append, which
+    min.insync.replicas may never let through without it."""
+    kit = Kit(0)
+    assert kit.part(7, 7, start=7) == [RestartAt(Offset(0), Offset(7), TruncateReason.DELETED)]
+    kit.log.restart_at(Offset(7))
+    kit.follower.on_truncated(0)
+    assert kit.part(7, 7, high=7, start=7) == [HighWatermark(Offset(7)), Ack(Offset(7))]
+
+
+def test_a_part_that_came_before_still_brings_news() -> None:
+    """Seed 8709: announced twice, fed twice; the second part was the first with the news."""
+    kit = Kit(3)
+    assert kit.part(3, 5, high=3) == [Append()]
+    kit.append(5)
+    kit.follower.on_appended()
+    kit.follower.on_held(Offset(5))
+    news = kit.part(3, 5, high=5, start=2)
+    assert news == [TrimTo(Offset(2)), HighWatermark(Offset(5)), Ack(Offset(5))]

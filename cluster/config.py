@@ -34,6 +34,8 @@ class NodeConfig:
     log_dirs: tuple[Path, ...] = ()
     rack: str = ""
     metrics_port: int | None = None
+    """Where /metrics and /health are served, on the host of `listen`; 0 takes a free port, which is
+    logged, and absent means not at all."""
     session_timeout_ms: int = 3_000
     election_timeout_ms: int = 300
     """How long a controller is silent before the others elect; the true time is up to twice it."""

@@ -20,6 +20,7 @@ from cluster.controller_quorum.controller import Controller
 from cluster.host.find_coordinator import FindCoordinator
 from cluster.host.lease import Lease
 from cluster.host.metadata_feed import MetadataFeed
+from cluster.host.metrics_server import MetricsServer
 from cluster.host.node_session import NodeSession
 from cluster.host.quorum_client import QuorumClient
 from cluster.storage import load_identity
@@ -69,12 +70,14 @@ class Node:
         self._feed = MetadataFeed(env, self._quorum, self._hello(), self._on_delta)
         self._coordinators: list[Coordinator] = []
         self._server = env.make_server(self._services())
+        self._metrics_server = MetricsServer(env.metrics.render, self.ready.is_set)
 
     async def run(self) -> None:
         config = self.config
         port = await self._server.start(config.listen)
         log.info("node %d listens on %s", config.node_id, replace(config.listen, port=port))
         try:
+            await self._serve_metrics()
             async with asyncio.TaskGroup() as tasks:
                 if self._controller is not None:
                     tasks.create_task(self._controller.run(), name="controller")
@@ -84,7 +87,15 @@ class Node:
                     await self._run_member(tasks, port)
         finally:
             await self._server.stop(0)
+            await self._metrics_server.stop()
             await self._env.transport.close()
+
+    async def _serve_metrics(self) -> None:
+        config = self.config
+        if config.metrics_port is not None:
+            wanted = replace(config.listen, port=config.metrics_port)
+            port = await self._metrics_server.start(wanted)
+            log.info("metrics are at http://%s/metrics", replace(wanted, port=port))
 
     async def _serve(self) -> None:
         """Ready, until cancelled."""
@@ -106,6 +117,7 @@ class Node:
             on_notice=self._on_notice,
         )
         stopped_cleanly = False
+        calling = tasks.create_task(self._quorum.run(), name="calls of the quorum")
         try:
             index = await session.register()
             if broker is not None:
@@ -126,7 +138,7 @@ class Node:
                 stopped_cleanly = True
                 raise
             finally:
-                for task in (feeding, holding, *working):
+                for task in (calling, feeding, holding, *working):
                     task.cancel()
         finally:
             await self._server.set_serving(False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -43,6 +44,12 @@ def test_quorum_status_and_transfer(cluster: LocalCluster) -> None:
     other = next(n for n in (101, 102, 103) if n != leader)
     assert ask(cluster, "quorum", "transfer", str(other)) == f"controller {other} leads\n"
     assert ask(cluster, "quorum", "status").startswith(f"leader {other} ")
+
+
+def test_the_state_is_hashed_when_asked_for(cluster: LocalCluster) -> None:
+    assert "state" not in ask(cluster, "quorum", "status")
+    lines = ask(cluster, "quorum", "status", "--state-hash").splitlines()
+    assert re.fullmatch(r"state [0-9a-f]{32,} at \d+ of node 10[123]", lines[1])
 
 
 def test_metadata_as_records_and_as_a_tree(cluster: LocalCluster) -> None:

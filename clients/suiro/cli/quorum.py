@@ -19,19 +19,28 @@ NodeNumber = Annotated[int, typer.Argument(metavar="NODE", help="A controller's 
 
 
 @quorum.command()
-def status(bootstrap: Bootstrap = None) -> None:
+def status(
+    bootstrap: Bootstrap = None,
+    state_hash: Annotated[
+        bool, typer.Option(help="Hash the metadata too: costs a large cluster a second.")
+    ] = False,
+) -> None:
     """Show the leader, the log, and how far each controller is.
 
-    Example: suiro quorum status
+    Example: suiro quorum status --state-hash
     """
     from suiro.admin import Admin
 
     with Admin(bootstrap) as admin:
-        reply = admin.ask(AdminMethods.DESCRIBE_QUORUM, pb.DescribeQuorumRequest())
+        reply = admin.ask(
+            AdminMethods.DESCRIBE_QUORUM, pb.DescribeQuorumRequest(with_state_hash=state_hash)
+        )
     typer.echo(
         f"leader {reply.leader}  term {reply.term}  committed {reply.commit_index}  "
-        f"log end {reply.last_index}  snapshot {reply.snapshot_index}  state {reply.state_hash}"
+        f"log end {reply.last_index}  snapshot {reply.snapshot_index}"
     )
+    if state_hash:
+        typer.echo(f"state {reply.state_hash} at {reply.applied_index} of node {reply.node_id}")
     rows = [
         (
             member.address.node_id,

@@ -36,7 +36,8 @@ class Known:
 class TxnChecker:
     """All that was said and seen in one run."""
 
-    def __init__(self) -> None:
+    def __init__(self, epoch_max: int) -> None:
+        self.epoch_max = epoch_max
         self.known: dict[str, Known] = {}
         self.seen_batches = 0
         self.reads: dict[TopicPartition, list[str]] = {}
@@ -47,6 +48,8 @@ class TxnChecker:
         self._decisions: dict[ProducerIdentity, bool] = {}
         self._owners: dict[int, str] = {}
         self._last: dict[str, Txn] = {}
+        self._held: set[ProducerIdentity] = set()
+        self._given: dict[ProducerIdentity, str] = {}
 
     # -- producers --------------------------------------------------------------------------------
 
@@ -56,6 +59,13 @@ class TxnChecker:
     def on_told(self, uid: str, *, commit: bool) -> None:
         self.known[uid].told = commit
         self.counts["commits told" if commit else "aborts told"] += 1
+
+    def on_given(self, identity: ProducerIdentity, who: str) -> None:
+        """A producer has learnt what it goes on with."""
+        if identity not in self._held:
+            raise Violation(f"I1: {who} was given {identity}, which is not in the log")
+        if self._given.setdefault(identity, who) != who:
+            raise Violation(f"I1: {identity} was given to {self._given[identity]} and to {who}")
 
     def on_duplicate(
         self, name: TopicPartition, value: str, values: list[str], offset: int
@@ -69,6 +79,10 @@ class TxnChecker:
         """A record is committed: decisions never change, identities only grow."""
         former = self._last.get(txn.transactional_id)
         self._last[txn.transactional_id] = txn
+        self._held.add(txn.holder)
+        markers = [writer.marker for writer in txn.writers]
+        if any(marker.producer_epoch > self.epoch_max for marker in (*markers, txn.identity)):
+            raise Violation(f"I1: {txn.transactional_id} has left the space of epochs")
         for identity in (txn.identity, *(writer.identity for writer in txn.writers)):
             if identity != NOBODY:
                 owner = self._owners.setdefault(identity.producer_id, txn.transactional_id)
@@ -93,6 +107,8 @@ class TxnChecker:
             raise Violation(f"T4: {new.transactional_id} from commit to {new.state}")
         if new.state is TxnState.EMPTY and new.identity == old.identity:
             raise Violation(f"I1: {new.transactional_id} gives {new.identity} out twice")
+        if new.came_from not in {NOBODY, old.came_from} and new.client != old.client:
+            raise Violation(f"I1: {new.client} goes on although {old.client} has taken the id")
         if new.identity.producer_id != old.identity.producer_id:
             self.counts["producer ids rolled"] += 1
         is_new_end = new.ended is not None and new.ended != old.ended
@@ -106,6 +122,19 @@ class TxnChecker:
     def on_stable(self, name: TopicPartition, before: int, stable: int) -> None:
         if stable < before:
             raise Violation(f"P10: the last stable offset of {name} goes from {before} to {stable}")
+
+    def on_stable_range(self, partition: Partition, start: int, end: int) -> None:
+        """Whatever is stable is decided by a marker that is itself committed (T3)."""
+        open_ones: dict[int, int] = {}
+        for offset in range(partition.high_watermark):
+            producer_id = partition.producer_ids[offset]
+            if partition.values[offset].partition(" ")[0] in {"commit", "abort"}:
+                open_ones.pop(producer_id, None)
+            else:
+                open_ones.setdefault(producer_id, offset)
+        first = min(open_ones.values(), default=end)
+        if start <= first < end:
+            raise Violation(f"T3: {partition.name} is stable to {end}, undecided from {first}")
 
     def on_read(self, name: TopicPartition, values: list[str]) -> None:
         self.counts["values read"] += len(values)
@@ -139,6 +168,8 @@ class TxnChecker:
             if word in {"commit", "abort"} and kinds.setdefault(identity, word) != word:
                 raise Violation(f"T4: {identity} has two kinds of markers in {partition.name}")
         twice = [v for v, n in Counter(partition.values).items() if n > 1]
+        if partition.forgot:  # a marker that comes after its producer is forgotten ends nothing
+            twice = [v for v in twice if v.partition(" ")[0] not in {"commit", "abort"}]
         if twice:
             raise Violation(f"T4, P3: {twice} twice in {partition.name}")
 

@@ -47,7 +47,14 @@ class Coordinator:
         self.take_over()
         world.after(TICK_MS, self._tick)
 
-    def ask(self, what: str, choose: Callable[[TxnMachine], Decision[Any]], reply: Reply) -> None:
+    def ask(
+        self,
+        what: str,
+        choose: Callable[[TxnMachine], Decision[Any]],
+        reply: Reply,
+        *,
+        may_be_late: bool = True,
+    ) -> None:
         """A request over the network, and its answer back: a value or an error."""
         world = self.world
 
@@ -55,7 +62,7 @@ class Coordinator:
             text = type(value).__name__ if isinstance(value, SuiroError) else str(value)
             world.send(f"answer to {what}: {text}", reply, value)
 
-        world.send(what, lambda: self._serve(choose, answer))
+        world.send(what, lambda: self._serve(choose, answer), may_be_late=may_be_late)
 
     def decide(self, choose: Callable[[TxnMachine], Decision[Any]]) -> None:
         """Something that the coordinator does by itself."""

@@ -54,6 +54,8 @@ class Partition:
         self.leader_epoch = 0
         self.batches: list[bytes] = []  # one record each, so an offset is an index
         self.values: list[str] = []
+        self.producer_ids: list[int] = []
+        self.forgot = False
         self.high_watermark = 0
         self.state = LogState(Offset(0))
         self._waiting: list[tuple[int, Callable[[], None]]] = []
@@ -69,7 +71,8 @@ class Partition:
         def answer(value: Any) -> None:
             world.send(f"answer {sent.value}: {_text(value)}", reply, value)
 
-        world.send(f"produce {sent.value} to {self.name}", self._arrived, sent, answer)
+        text = f"produce {sent.value} to {self.name}"
+        world.send(text, self._arrived, sent, answer, may_be_late=True)
 
     def _arrived(self, sent: Sent, answer: Reply) -> None:
         header = read_header(_batch(sent))
@@ -91,6 +94,7 @@ class Partition:
             f"verify {sent.value} at {self.name}",
             lambda machine: machine.decide_verify(sent.transactional_id, sent.identity, places),
             verified,
+            may_be_late=False,
         )
 
     def _append(self, sent: Sent, answer: Reply) -> None:
@@ -115,7 +119,7 @@ class Partition:
     ) -> None:
         word = "commit" if commit else "abort"
         text = f"{word} {marker.producer_id}.{marker.producer_epoch} in {self.name}"
-        self.world.send(text, self._marker_arrived, marker, commit, answer)
+        self.world.send(text, self._marker_arrived, marker, commit, answer, may_be_late=True)
 
     def _marker_arrived(
         self, marker: ProducerIdentity, commit: bool, answer: Callable[[], None]
@@ -141,6 +145,7 @@ class Partition:
         stored = header.base_offset.to_bytes(8, "big") + data[8:]
         self.batches.append(stored)
         self.values.append(value)
+        self.producer_ids.append(header.producer_id)
         self._apply(header, stored)
         world, leader_epoch = self.world, self.leader_epoch
         delay_ms = world.random.randint(0, world.plan.replicate_ms)
@@ -177,7 +182,7 @@ class Partition:
         self._waiting.clear()
         kept = random.randint(self.high_watermark, len(self.batches))
         truncated = kept < len(self.batches)
-        del self.batches[kept:], self.values[kept:]
+        del self.batches[kept:], self.values[kept:], self.producer_ids[kept:]
         restored = None if truncated else decode_state(self.state.encode())
         if restored is not None and random.random() < 0.5:
             self.state = restored
@@ -188,6 +193,12 @@ class Partition:
                 self._apply(header, data)
         self.high_watermark = len(self.batches)  # what the new leader has, it replicates
         self._advanced()
+
+    def forget(self) -> None:
+        """Drop the producers that were quiet for longer than any question is under way."""
+        quiet_ms = 3 * self.world.plan.slow_ms + 500
+        if self.state.producers.expire(self.world.now - quiet_ms):
+            self.forgot = True
 
     # -- readers ----------------------------------------------------------------------------------
 
@@ -207,6 +218,7 @@ class Partition:
     def _read(self) -> None:
         stable = self.last_stable_offset
         self.world.checker.on_stable(self.name, self._position, stable)
+        self.world.checker.on_stable_range(self, self._position, stable)
         if stable > self._position:
             self.world.checker.on_read(self.name, self.visible(self._position, stable))
             self._position = stable
@@ -245,6 +257,7 @@ class Group:
                 f"verify offset {sent.value}",
                 lambda machine: machine.decide_verify(sent.transactional_id, sent.identity, places),
                 verified,
+                may_be_late=False,
             ),
         )
 

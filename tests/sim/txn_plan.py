@@ -15,6 +15,7 @@ FAULTS: Final = (
     "producer is doubled",
     "producer pauses",
     "operator aborts",
+    "broker forgets",
 )
 
 
@@ -36,6 +37,8 @@ class Plan:
     duplicate_rate: float
     slow_rate: float
     slow_ms: int
+    late_rate: float
+    """Of requests that arrive when nobody remembers them."""
     delay_ms: int
     commit_ms: int
     """How long the coordinator's log takes to commit, at most."""
@@ -59,6 +62,7 @@ def draw_plan(random: Random) -> Plan:
         duplicate_rate=pick((0.0, 0.05, 0.2)),
         slow_rate=pick((0.0, 0.03, 0.1)),
         slow_ms=pick((200, 1000)),
+        late_rate=pick((0.0, 0.01, 0.05)),
         delay_ms=pick((2, 5, 15)),
         commit_ms=pick((1, 5, 20)),
         replicate_ms=pick((1, 5, 30)),

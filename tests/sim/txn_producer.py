@@ -14,6 +14,7 @@ from suiro.model.ids import TopicPartition
 from suiro.transaction import EndTxn, InitProducer, Register, State, Transaction, Verdict
 
 from cluster.txncoord.requests import Init, Places
+from tests.sim.txn_checker import Violation
 from tests.sim.txn_places import Sent
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Producer:
         self._writes: dict[TopicPartition | str, list[str]] = {}
         self._sent: dict[TopicPartition | str, int] = {}
         self._sequences: dict[TopicPartition | str, int] = {}
+        self._wants_commit = False
         self._paused_until = 0
         self._turns = 0
         world.after(world.random.randint(0, THINK_MS), self._turn, 0)
@@ -94,6 +96,7 @@ class Producer:
         if random.random() < 0.4:
             self._writes[world.group.name] = [f"{self.uid}@offset"]
         self._sent = {}
+        self._wants_commit = False
         self.core.write_to(self._writes)
 
     def _write(self) -> None:
@@ -107,6 +110,7 @@ class Producer:
                 self.core.abort()
             else:
                 self.world.checker.known[self.uid].commit_asked = True
+                self._wants_commit = True
                 self.core.commit()
             self._go()
 
@@ -185,6 +189,7 @@ class Producer:
         match step:
             case InitProducer():
                 was_new = self.core.state is State.NEW
+                self.world.checker.on_given(result, self.name)
                 self.core.on_initialised(result)
                 self._sequences = {}
                 if not was_new:
@@ -192,6 +197,9 @@ class Producer:
             case Register():
                 self.core.on_registered(step)
             case EndTxn(_, commit):
+                if commit != self._wants_commit:
+                    raise Violation(f"T5: {self.uid} asked for the opposite of what it wanted")
+                self.world.checker.on_given(result, self.name)
                 self.core.on_ended(result)
                 self._sequences = {}
                 self.world.checker.on_told(self.uid, commit=commit)

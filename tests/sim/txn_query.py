@@ -98,6 +98,13 @@ class Attempt:
             f"{self.name} commits {batch}",
             lambda machine: machine.decide_end_shared(end, world.now),
         )
+        if random.random() < 0.3:  # as when the answer was lost to whoever asked
+            abort = EndShared(self.query.name, self.sequence, self.name, commit=False)
+            world.coordinator.ask(
+                f"{self.name} aborts {batch}",
+                lambda machine: machine.decide_end_shared(abort, world.now),
+                lambda _: None,
+            )
         if not result.already_committed:
             world.checker.told_batches[batch] = self.name
         self.query.on_committed(self.sequence)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tests.sim.txn_plan import Plan
 
 EVENTS_MAX: Final = 200_000
+LATE_MS: Final = 6_000
 GROUP: Final = "copiers"
 
 
@@ -43,7 +44,7 @@ class World:
         self.is_calm = False
         self._heap: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
         self._scheduled = 0
-        self.checker = TxnChecker()
+        self.checker = TxnChecker(plan.epoch_max)
         self.coordinator = Coordinator(self)
         self.partitions = {
             TopicPartition("t", n): Partition(self, TopicPartition("t", n))
@@ -80,8 +81,10 @@ class World:
 
     # -- network ----------------------------------------------------------------------------------
 
-    def send(self, what: str, act: Callable[..., None], *arguments: Any) -> None:
-        """Deliver once, late, twice, or never."""
+    def send(
+        self, what: str, act: Callable[..., None], *arguments: Any, may_be_late: bool = False
+    ) -> None:
+        """Deliver once, twice, or never; and what may be late, perhaps long after all is over."""
         plan, random = self.plan, self.random
         copies = 1
         if not self.is_calm:
@@ -95,6 +98,9 @@ class World:
             delay_ms = random.randint(1, plan.delay_ms)
             if not self.is_calm and random.random() < plan.slow_rate:
                 delay_ms += random.randint(1, plan.slow_ms)
+            if may_be_late and not self.is_calm and random.random() < plan.late_rate:
+                delay_ms += random.randint(1, LATE_MS)
+                self.counts["messages very late"] += 1
             self.after(delay_ms, self._deliver, what, act, arguments)
 
     def _deliver(self, what: str, act: Callable[..., None], arguments: tuple[Any, ...]) -> None:

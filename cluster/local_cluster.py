@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HOST: Final = "127.0.0.1"
+PLAN: Final = "cluster.json"
 FIRST_CONTROLLER: Final = 101
 READY_TIMEOUT_S: Final = 60.0
 STOP_TIMEOUT_S: Final = 30.0
@@ -122,7 +123,7 @@ class LocalCluster:
 
     def __init__(self, directory: Path, layout: Layout | None = None) -> None:
         self.directory = directory
-        plan = directory / "cluster.json"
+        plan = directory / PLAN
         if not plan.exists():
             _lay_out(directory, layout or Layout())
         content = json.loads(plan.read_text())
@@ -143,6 +144,20 @@ class LocalCluster:
     @property
     def bootstrap(self) -> str:
         return "suiro://" + ",".join(str(node.address) for node in self.brokers)
+
+    def add_broker(self, rack: str = "") -> LocalNode:
+        """Lay one more broker out, beside those that may be running; the caller starts it."""
+        number = 1 + max(node.node_id for node in self.brokers)
+        name = f"broker-{number}"
+        address = Address(HOST, free_port())
+        directory_id = random_directory_id(random.SystemRandom())
+        identity = Identity(self.cluster_id, NodeId(number), directory_id)
+        controllers = [node.address for node in self.controllers]
+        _make_node(self.directory / name, identity, address, controllers, rack=rack)
+        node = LocalNode(name, self.directory / name, NodeId(number), address)
+        self.nodes[name] = node
+        _save_plan(self.directory, self.cluster_id, list(self.nodes.values()))
+        return node
 
     def start(self) -> None:
         """Start every node that is not running, and return once all of them serve."""
@@ -193,38 +208,45 @@ def _lay_out(directory: Path, layout: Layout) -> None:
         Founder(NodeId(FIRST_CONTROLLER + i), random_directory_id(dice), Address(HOST, free_port()))
         for i in range(layout.controllers)
     ]
-    nodes: dict[str, dict[str, int]] = {}
+    addresses = [founder.address for founder in controllers]
+    nodes = []
     for number, founder in enumerate(controllers, 1):
-        name = f"controller-{number}"
-        nodes[name] = {"id": founder.node_id, "port": founder.address.port}
+        folder = directory / f"controller-{number}"
         identity = Identity(cluster_id, founder.node_id, founder.directory_id)
-        _make_node(directory / name, identity, founder.address, controllers, role="controller")
+        _make_node(folder, identity, founder.address, addresses, founders=controllers)
+        nodes.append(LocalNode(folder.name, folder, founder.node_id, founder.address))
     for number in range(1, layout.brokers + 1):
-        name = f"broker-{number}"
+        folder = directory / f"broker-{number}"
         port = layout.port if number == 1 and layout.port else free_port()
-        nodes[name] = {"id": number, "port": port}
         identity = Identity(cluster_id, NodeId(number), random_directory_id(dice))
         rack = layout.racks[(number - 1) % len(layout.racks)] if layout.racks else ""
-        _make_node(
-            directory / name, identity, Address(HOST, port), controllers, role="broker", rack=rack
-        )
-    plan = {"cluster_id": cluster_id, "nodes": nodes}
-    (directory / "cluster.json").write_text(json.dumps(plan, indent=1) + "\n")
+        _make_node(folder, identity, Address(HOST, port), addresses, rack=rack)
+        nodes.append(LocalNode(folder.name, folder, NodeId(number), Address(HOST, port)))
+    _save_plan(directory, cluster_id, nodes)
+
+
+def _save_plan(directory: Path, cluster_id: str, nodes: list[LocalNode]) -> None:
+    content = {
+        "cluster_id": cluster_id,
+        "nodes": {node.name: {"id": node.node_id, "port": node.address.port} for node in nodes},
+    }
+    (directory / PLAN).write_text(json.dumps(content, indent=1) + "\n")
 
 
 def _make_node(
     folder: Path,
     identity: Identity,
     address: Address,
-    controllers: list[Founder],
+    controllers: list[Address],
     *,
-    role: str,
+    founders: list[Founder] | None = None,
     rack: str = "",
 ) -> None:
+    """A controller if it has founders, else a broker."""
     data = folder / "data"
-    founders = controllers if role == "controller" else None
+    role = "broker" if founders is None else "controller"
     format_directory(OsFs(), RocksStore, data, identity, founders)
-    addresses = ", ".join(f'"{founder.address}"' for founder in controllers)
+    addresses = ", ".join(f'"{controller}"' for controller in controllers)
     (folder / "node.toml").write_text(
         f"node_id = {identity.node_id}\n"
         f'roles = ["{role}"]\n'

@@ -8,10 +8,14 @@ from suiro import aio
 from suiro.loop_thread import LoopThread
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from suiro._proto import admin_pb2
+    from suiro.aio.moving import Moving
     from suiro.connection import TopicInfo
+    from suiro.model.error_base import SuiroError
+    from suiro.model.ids import NodeId, TopicPartition
+    from suiro.reassign_plan import Holder, Plan
     from suiro.transport.api import Method
 
 Q = TypeVar("Q")
@@ -73,6 +77,67 @@ class Admin:
     def describe_cluster(self) -> admin_pb2.DescribeClusterReply:
         """The nodes of the cluster."""
         return self._loop.run(self._admin.describe_cluster())
+
+    # -- leaders and replicas ---------------------------------------------------------------------
+
+    def add_partitions(self, topic: str, total: int) -> TopicInfo:
+        """Give a topic more partitions; `total` is how many there shall be."""
+        return self._loop.run(self._admin.add_partitions(topic, total))
+
+    def set_replication_factor(
+        self, topic: str, factor: int, *, throttle_bytes_per_s: int = 0
+    ) -> Plan:
+        """Give every partition of a topic so many replicas. More of them are copied in the
+        background (see `reassignments`); returns the partitions that change.
+        """
+        return self._loop.run(
+            self._admin.set_replication_factor(
+                topic, factor, throttle_bytes_per_s=throttle_bytes_per_s
+            )
+        )
+
+    def elect_leaders(
+        self, partitions: Iterable[TopicPartition] | None = None, *, unclean: bool = False
+    ) -> dict[TopicPartition, NodeId | SuiroError]:
+        """Let the preferred replicas lead, of these partitions or of all; with `unclean` let
+        whoever is left lead where nobody does and the topic allows it, and lose what that one
+        lacks. Returns who leads now, or why not.
+        """
+        return self._loop.run(self._admin.elect_leaders(partitions, unclean=unclean))
+
+    def holders(self) -> list[Holder]:
+        """The brokers that may be given replicas, with their racks."""
+        return self._loop.run(self._admin.holders())
+
+    def plan_spread(
+        self, topics: Iterable[str] | None = None, to_brokers: Iterable[int] | None = None
+    ) -> Plan:
+        """How these topics (else all) would be spread over these brokers (else all)."""
+        return self._loop.run(self._admin.plan_spread(topics, to_brokers))
+
+    def plan_drain(self, node_id: int, topics: Iterable[str] | None = None) -> Plan:
+        """How everything would be moved off a broker."""
+        return self._loop.run(self._admin.plan_drain(node_id, topics))
+
+    def reassign(self, plan: Plan, *, throttle_bytes_per_s: int = 0) -> None:
+        """Begin to carry a plan out. Each broker sends new replicas at most so many bytes per
+        second, 0 for no limit; replicas that are in sync are not slowed down.
+        """
+        self._loop.run(self._admin.reassign(plan, throttle_bytes_per_s=throttle_bytes_per_s))
+
+    def throttle(self, bytes_per_s: int) -> None:
+        """Change what reassignments that are under way may cost; 0 for no limit."""
+        self._loop.run(self._admin.throttle(bytes_per_s))
+
+    def cancel_reassignments(
+        self, partitions: Iterable[TopicPartition] | None = None
+    ) -> list[TopicPartition]:
+        """Put these partitions, or all that are under way, back as they were."""
+        return self._loop.run(self._admin.cancel_reassignments(partitions))
+
+    def reassignments(self) -> list[Moving]:
+        """What is under way, and how much of it is left."""
+        return self._loop.run(self._admin.reassignments())
 
     def ask(self, method: Method[Q, R], request: Q) -> R:
         """One call of the Admin service, at whichever broker answers."""

@@ -12,6 +12,7 @@ from suiro._proto.common_pb2 import Hello
 from suiro.model.error_base import SuiroError
 from suiro.model.errors import TimedOut, Unavailable, UnknownTopicOrPartition
 from suiro.model.ids import Address, NodeId, TopicPartition
+from suiro.model.records import Recovery
 from suiro.retry import Backoff
 from suiro.transport.methods import BrokerMethods
 from suiro.transport.wire_errors import error_from_proto
@@ -36,6 +37,10 @@ class PartitionInfo:
     leader_epoch: int
     replicas: tuple[NodeId, ...]
     isr: tuple[NodeId, ...]
+    recovery: Recovery = Recovery.NONE
+    """Whether whoever leads may lack records, since the ISR last changed."""
+    adding: tuple[NodeId, ...] = ()
+    """Replicas that a reassignment adds and that are not in sync yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,7 @@ class Connection:
     rng: random.Random = field(default_factory=random.Random)
     cluster_id: str = ""
     brokers: dict[NodeId, Address] = field(default_factory=dict)
+    racks: dict[NodeId, str] = field(default_factory=dict)
     topics: dict[str, TopicInfo] = field(default_factory=dict)
     _index: int = -1
     _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -178,6 +184,7 @@ class Connection:
         self._index = reply.image_index
         self.cluster_id = reply.hello.cluster_id
         self.brokers = {NodeId(b.node_id): Address(b.host, b.port) for b in reply.brokers}
+        self.racks = {NodeId(b.node_id): b.rack for b in reply.brokers}
         for topic in reply.topics:
             if topic.error.code:
                 self.topics.pop(topic.topic, None)
@@ -192,6 +199,8 @@ def _topic_info(topic: pb.TopicMetadata) -> TopicInfo:
             leader_epoch=p.leader_epoch,
             replicas=tuple(NodeId(n) for n in p.replicas),
             isr=tuple(NodeId(n) for n in p.isr),
+            recovery=Recovery(p.recovery),
+            adding=tuple(NodeId(n) for n in p.adding),
         )
         for p in topic.partitions
     )

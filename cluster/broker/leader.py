@@ -238,6 +238,13 @@ class Leader:
         """Whether a follower is still outside the ISR: those inside are served first."""
         return node not in self.state.isr
 
+    def is_being_added(self, node: NodeId) -> bool:
+        """Whether a reassignment brings this follower in, and nobody waits for it yet: what it is
+        sent may be throttled. Once the controllers may take it for in sync it may not.
+        """
+        moving = self.state.reassignment
+        return moving is not None and node in moving.adding and node not in self.maximal_isr
+
     # -- facts from the controller ----------------------------------------------------------------
 
     def on_state(self, state: PartitionState, now_ms: int) -> list[LeaderEffect]:

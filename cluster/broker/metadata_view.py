@@ -13,7 +13,9 @@ from suiro.transport.wire_errors import error_to_proto
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from suiro.model.ids import NodeId
     from suiro.model.image import ClusterImage, Node, Topic
+    from suiro.model.records import PartitionState
 
 
 def describe_brokers(image: ClusterImage) -> list[NodeAddress]:
@@ -40,6 +42,11 @@ def node_address(node: Node) -> NodeAddress:
     )
 
 
+def _adding(state: PartitionState) -> list[NodeId]:
+    moving = state.reassignment
+    return [] if moving is None else [node for node in moving.adding if node not in state.isr]
+
+
 def _describe(topic: Topic | None, name: str) -> pb.TopicMetadata:
     if topic is None:
         error = UnknownTopicOrPartition(f"there is no topic '{name}'")
@@ -51,6 +58,8 @@ def _describe(topic: Topic | None, name: str) -> pb.TopicMetadata:
             leader_epoch=state.leader_epoch,
             replicas=state.replicas,
             isr=state.isr,
+            recovery=state.recovery.value,
+            adding=_adding(state),
         )
         for state in topic.partitions
     ]

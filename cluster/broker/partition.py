@@ -157,7 +157,7 @@ class Partition:
         if role is ReplicaRole.LEADER and self._leader is not None and same_epoch:
             self._lead(self._leader.on_state(state, now_ms))
         elif role is ReplicaRole.FOLLOWER and self._follower is not None and same_epoch:
-            return
+            self._follower.partition_epoch = state.partition_epoch
         else:
             self._resign()
             self._take_role(role, now_ms)
@@ -183,6 +183,7 @@ class Partition:
                 held_end=self._held_end(),
                 high_watermark=self.high_watermark,
             )
+            self._follower.partition_epoch = self.state.partition_epoch
             self._follow(self._follower.announce(now_ms), b"")
 
     def close(self) -> None:
@@ -348,8 +349,10 @@ class Partition:
         if self._leader is not None:
             self._lead(self._leader.on_outcome(proposal, error, self._now_ms()))
 
-    def next_for(self, node: NodeId) -> Outgoing | None:
-        """What to send to a follower now; it counts as sent."""
+    def next_for(self, node: NodeId, part_bytes: int | None = None) -> Outgoing | None:
+        """What to send to a follower now; it counts as sent. With `part_bytes` no more batches
+        than that, or one; and none at all if it is 0.
+        """
         leader = self._leader
         push = None if leader is None else leader.next_push(node)
         if leader is None or push is None:
@@ -358,7 +361,10 @@ class Partition:
         match push:
             case Diverging(divergence):
                 diverging = divergence
+            case Read() if part_bytes == 0:
+                return None
             case Read(start, bytes_max):
+                bytes_max = min(bytes_max, part_bytes or bytes_max)
                 data = self.log.read(start, bytes_max, self.log.log_end)
             case _:
                 start = push.start
@@ -374,6 +380,9 @@ class Partition:
 
     def is_catching_up(self, node: NodeId) -> bool:
         return self._leader is not None and self._leader.is_catching_up(node)
+
+    def is_being_added(self, node: NodeId) -> bool:
+        return self._leader is not None and self._leader.is_being_added(node)
 
     def _lead(self, effects: list[LeaderEffect]) -> None:
         neighbours = self._at.neighbours
@@ -403,6 +412,11 @@ class Partition:
     def on_part(self, part: Part, data: Buffer) -> None:
         if self._follower is not None:
             self._follow(self._follower.on_part(part, self._now_ms()), data)
+
+    def on_refused(self) -> None:
+        """The leader did not take what this replica said, or asks it to say it again."""
+        if self._follower is not None:
+            self._follower.on_refused(self._now_ms())
 
     def _follow(self, effects: list[FollowerEffect], data: Buffer) -> None:
         neighbours = self._at.neighbours

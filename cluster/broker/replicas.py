@@ -105,6 +105,7 @@ class Replicas:
         self._image = image
         self._nodes.clear()
         self._nodes.update(image.nodes)
+        self.hub.sender.throttle.set_rate(image.throttle_bytes_per_s)
         for topic_id in sorted(delta.topics):
             if topic_id in image.deleted_topics:
                 await self._drop_topic(topic_id)

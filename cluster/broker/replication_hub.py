@@ -46,7 +46,7 @@ class ReplicationHub:
         find: Callable[[PartitionId], Partition | None],
     ) -> None:
         self.syncer = Syncer(env.offload, env.clock)
-        self.sender = ReplicationSender(hello.cluster_id, find)
+        self.sender = ReplicationSender(hello.cluster_id, find, env.clock)
         self._env = env
         self._hello = hello
         self._nodes = nodes

@@ -2,24 +2,35 @@
 
 Whatever was appended while a message was on its way goes into the next one together: small appends
 leave at once when nothing is in flight and are coalesced when something is. In-sync replicas are
-served before those that are catching up.
+served before those that are catching up; replicas that a reassignment adds get what the throttle
+allows, one partition after the other, and delay nobody else.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from suiro._proto import broker_pb2 as pb
 from suiro.model.errors import ClusterIdMismatch, InvalidRequest
-from suiro.model.ids import BrokerEpoch, LeaderEpoch, NodeId, Offset, TopicId
+from suiro.model.ids import (
+    BrokerEpoch,
+    LeaderEpoch,
+    NodeId,
+    Offset,
+    PartitionEpoch,
+    TopicId,
+)
 from suiro.model.limits import MIB
 from suiro.model.records import PartitionId
 from suiro.transport.framing import Framed
 from suiro.transport.wire_errors import error_to_proto
 
 from cluster.broker.replication_epochs import Position
+from cluster.broker.replication_progress import NO_STREAM
+from cluster.broker.throttle import Throttle, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,21 +40,26 @@ if TYPE_CHECKING:
     from suiro.transport.api import Peer, Stream
 
     from cluster.broker.partition import Outgoing, Partition
+    from cluster.host.clock import Clock
 
     ReplicaStream = Stream[Framed[pb.ReplicateReply], pb.ReplicateRequest]
 
 MESSAGE_BYTES: Final = 4 * MIB
 """No more partitions are added to a message that has grown beyond this."""
 
-FindPartition = "Callable[[PartitionId], Partition | None]"
+RETRY_S: Final = 1.0
 
 
 class ReplicationSender:
     """Serves Replicate, and is told by the partitions when there is something to send."""
 
-    def __init__(self, cluster_id: str, find: Callable[[PartitionId], Partition | None]) -> None:
+    def __init__(
+        self, cluster_id: str, find: Callable[[PartitionId], Partition | None], clock: Clock
+    ) -> None:
+        self.throttle = Throttle()
         self._cluster_id = cluster_id
         self._find = find
+        self._clock = clock
         self._streams: dict[NodeId, _FollowerStream] = {}
         self._accepted = 0
 
@@ -54,7 +70,7 @@ class ReplicationSender:
 
     def refuse(self, node: NodeId, stream: int, partition: Partition, error: SuiroError) -> None:
         served = self._streams.get(node)
-        if served is not None and served.number == stream:
+        if served is not None and stream in {served.number, NO_STREAM}:
             served.refuse(partition, error)
 
     def leads(self, partition: Partition) -> None:
@@ -72,9 +88,8 @@ class ReplicationSender:
             )
         self._accepted += 1
         node = NodeId(first.hello.node_id)
-        served = _FollowerStream(
-            stream, node, self._accepted, BrokerEpoch(first.broker_epoch), self._find
-        )
+        follower = _FollowerId(node, self._accepted, BrokerEpoch(first.broker_epoch))
+        served = _FollowerStream(stream, follower, self._find, Turn(self.throttle), self._clock)
         former = self._streams.get(node)
         if former is not None:
             former.supersede()
@@ -86,22 +101,35 @@ class ReplicationSender:
                 del self._streams[node]
 
 
+@dataclass(frozen=True, slots=True)
+class _FollowerId:
+    """Who is at the other end, and the number of its stream."""
+
+    node: NodeId
+    stream: int
+    broker_epoch: BrokerEpoch
+
+
 class _FollowerStream:
     """One follower broker, while its stream lasts."""
 
     def __init__(
         self,
         stream: ReplicaStream,
-        node: NodeId,
-        number: int,
-        broker_epoch: BrokerEpoch,
+        follower: _FollowerId,
         find: Callable[[PartitionId], Partition | None],
+        turn: Turn,
+        clock: Clock,
     ) -> None:
         self._stream = stream
-        self._node = node
-        self.number = number
-        self._broker_epoch = broker_epoch
+        self._node = follower.node
+        self.number = follower.stream
+        self._broker_epoch = follower.broker_epoch
         self._find = find
+        self._turn = turn
+        self._clock = clock
+        self._held_back: dict[Partition, None] = {}
+        self._timer: asyncio.TimerHandle | None = None
         self._ready: dict[Partition, None] = {}
         self._refused: deque[pb.ReplicaPart] = deque()
         self._wake = asyncio.Event()
@@ -127,6 +155,7 @@ class _FollowerStream:
     def supersede(self) -> None:
         """The follower has opened another stream: what is sent from now on belongs on that."""
         self._ready.clear()
+        self._held_back.clear()
         self._refused.clear()
         self._stream.cancel()
 
@@ -140,6 +169,8 @@ class _FollowerStream:
                     request = await self._stream.receive()
                 sending.cancel()
         finally:
+            if self._timer is not None:
+                self._timer.cancel()
             for partition in self._seen:
                 partition.on_stream_closed(self._node, self.number)
 
@@ -170,6 +201,7 @@ class _FollowerStream:
             Offset(item.log_start),
             Offset(item.log_end),
             LeaderEpoch(item.last_epoch),
+            PartitionEpoch(item.partition_epoch),
         )
         partition.on_position(self._node, self.number, self._broker_epoch, position)
 
@@ -193,7 +225,7 @@ class _FollowerStream:
             if size >= MESSAGE_BYTES:
                 self._ready[partition] = None
                 continue
-            outgoing = partition.next_for(self._node)
+            outgoing = self._next_of(partition)
             if outgoing is None:
                 continue
             parts.append(_part(partition, outgoing))
@@ -202,6 +234,32 @@ class _FollowerStream:
                 size += len(outgoing.data)
             self._ready[partition] = None  # there may be more; if not, the next look says so
         return Framed(pb.ReplicateReply(parts=parts), payload)
+
+    def _next_of(self, partition: Partition) -> Outgoing | None:
+        if not partition.is_being_added(self._node):
+            return partition.next_for(self._node)
+        now_ms = self._clock.monotonic_ms()
+        wait_ms = self._turn.wait_ms(now_ms)
+        outgoing = partition.next_for(self._node, 0 if wait_ms else self._turn.part_bytes)
+        if outgoing is None and wait_ms:
+            self._hold_back(partition, wait_ms)
+        elif outgoing is not None and outgoing.data:
+            self._turn.spend(len(outgoing.data), now_ms)
+        return outgoing
+
+    def _hold_back(self, partition: Partition, wait_ms: float) -> None:
+        """Its turn comes; until then others are served."""
+        self._held_back[partition] = None
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            wait_s = min(wait_ms / 1000, RETRY_S)  # the rate may be raised meanwhile
+            self._timer = loop.call_later(wait_s, self._begin_turn)
+
+    def _begin_turn(self) -> None:
+        self._timer = None
+        self._ready = {**self._held_back, **self._ready}
+        self._held_back.clear()
+        self._wake.set()
 
 
 def _part(partition: Partition, outgoing: Outgoing) -> pb.ReplicaPart:

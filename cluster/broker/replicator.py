@@ -122,6 +122,7 @@ class Replicator:
                 log_end=position.log_end,
                 last_epoch=position.last_epoch,
                 log_start=position.log_start,
+                partition_epoch=position.partition_epoch or 0,
             )
         for (topic_id, number), (leader_epoch, held_end) in self._acks.items():
             request.acks.add(
@@ -137,10 +138,12 @@ class Replicator:
             data = body[start : start + item.size]
             start += item.size
             partition = self._partitions.get(PartitionId(TopicId(item.topic_id), item.partition))
+            if partition is None:
+                continue  # given up meanwhile
             if item.error.code:
                 log.debug("refused by broker %d: %s", self._leader, item.error.message)
-            if partition is None or item.error.code:
-                continue  # given up meanwhile, or refused: the follower announces itself again
+                partition.on_refused()
+                continue
             partition.on_part(_part(item, data), data)
 
 

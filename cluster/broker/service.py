@@ -20,6 +20,7 @@ from suiro.version import PROTOCOL_MAX, PROTOCOL_MIN
 from cluster.broker.fetch import FetchHandler
 from cluster.broker.metadata_view import describe_brokers, describe_topics
 from cluster.broker.produce import ProduceHandler
+from cluster.broker.replica_view import describe_replicas
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -66,6 +67,7 @@ class BrokerService:
             Route(BrokerMethods.FETCH_STREAM, self._fetch.fetch_stream),
             Route(BrokerMethods.LIST_OFFSETS, self.list_offsets),
             Route(BrokerMethods.REPLICATE, self._replicas.hub.sender.replicate),
+            Route(BrokerMethods.DESCRIBE_REPLICAS, self.describe_replicas),
         ]
 
     # -- metadata ---------------------------------------------------------------------------------
@@ -151,6 +153,13 @@ class BrokerService:
         else:
             raise InvalidRequest(f"unknown bound {query.bound}")
         return pb.OffsetAnswer(offset=found, timestamp_ms=-1)
+
+    # -- inspection -------------------------------------------------------------------------------
+
+    async def describe_replicas(
+        self, request: pb.DescribeReplicasRequest, _peer: Peer
+    ) -> pb.DescribeReplicasReply:
+        return describe_replicas(self._replicas.all(), set(request.topics))
 
 
 class AdminProxy:

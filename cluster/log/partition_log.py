@@ -137,6 +137,10 @@ class PartitionLog:
         return sum(segment.size for segment in self._segments)
 
     @property
+    def segment_count(self) -> int:
+        return len(self._segments)
+
+    @property
     def state(self) -> LogState:
         """What the content implies; read only."""
         return self._state

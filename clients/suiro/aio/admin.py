@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from suiro._proto import admin_pb2 as pb
+from suiro._proto.common_pb2 import TopicPartition as WirePartition
+from suiro.aio.moving import moving_partitions
 from suiro.connection import Connection
+from suiro.model.errors import ReassignmentInProgress, TimedOut, UnknownBroker
+from suiro.model.ids import NodeId, TopicPartition
+from suiro.reassign_plan import Holder, Placed, drain, spread, with_replication_factor
+from suiro.retry import Backoff
 from suiro.settings import parse_bootstrap
 from suiro.transport.grpc_transport import GrpcTransport
 from suiro.transport.methods import AdminMethods
-from suiro.transport.wire_errors import raise_if_error
+from suiro.transport.wire_errors import error_from_proto, raise_if_error
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
+    from suiro.aio.moving import Moving
     from suiro.connection import TopicInfo
+    from suiro.model.error_base import SuiroError
+    from suiro.reassign_plan import Plan
     from suiro.transport.api import Method
 
 Q = TypeVar("Q")
@@ -93,6 +103,165 @@ class Admin:
         """The nodes of the cluster."""
         return await self.ask(AdminMethods.DESCRIBE_CLUSTER, pb.DescribeClusterRequest())
 
+    # -- leaders and replicas ---------------------------------------------------------------------
+
+    async def add_partitions(self, topic: str, total: int) -> TopicInfo:
+        """Give a topic more partitions; `total` is how many there shall be."""
+        request = pb.AddTopicPartitionsRequest(topic=topic, total=total)
+        await self.ask(AdminMethods.ADD_PARTITIONS, request)
+        return await self._described(topic, lambda info: len(info.partitions) >= total)
+
+    async def set_replication_factor(
+        self, topic: str, factor: int, *, throttle_bytes_per_s: int = 0
+    ) -> Plan:
+        """Give every partition of a topic so many replicas. More of them are copied in the
+        background (see `reassignments`); returns the partitions that change.
+        """
+        placed = placed_partitions({topic: await self.describe_topic(topic)})
+        plan = with_replication_factor(placed, await self.holders(), factor)
+        await self.reassign(plan, throttle_bytes_per_s=throttle_bytes_per_s)
+        return plan
+
+    async def elect_leaders(
+        self, partitions: Iterable[TopicPartition] | None = None, *, unclean: bool = False
+    ) -> dict[TopicPartition, NodeId | SuiroError]:
+        """Let the preferred replicas lead, of these partitions or of all; with `unclean` let
+        whoever is left lead where nobody does and the topic allows it, and lose what that one
+        lacks. Returns who leads now, or why not.
+        """
+        request = pb.ElectLeadersRequest(unclean=unclean)
+        request.partitions.extend(map(_wire_partition, partitions or ()))
+        reply = await self.ask(AdminMethods.ELECT_LEADERS, request)
+        return _outcomes(reply.results)
+
+    async def holders(self) -> list[Holder]:
+        """The brokers that may be given replicas, with their racks."""
+        reply = await self.describe_cluster()
+        return [
+            Holder(NodeId(node.address.node_id), node.address.rack)
+            for node in reply.nodes
+            if "broker" in node.roles and not node.fenced and not node.shutting_down
+        ]
+
+    async def plan_spread(
+        self, topics: Iterable[str] | None = None, to_brokers: Iterable[int] | None = None
+    ) -> Plan:
+        """How these topics (else all) would be spread over these brokers (else all)."""
+        placed = await self._movable(topics)
+        return spread(placed, _chosen(await self.holders(), to_brokers))
+
+    async def plan_drain(self, node_id: int, topics: Iterable[str] | None = None) -> Plan:
+        """How everything would be moved off a broker."""
+        return drain(await self._movable(topics), await self.holders(), NodeId(node_id))
+
+    async def reassign(self, plan: Plan, *, throttle_bytes_per_s: int = 0) -> None:
+        """Begin to carry a plan out. Each broker sends new replicas at most so many bytes per
+        second, 0 for no limit; replicas that are in sync are not slowed down.
+        """
+        moves = [
+            pb.NewReassignment(
+                partition=_wire_partition(TopicPartition(placed.topic, placed.partition)),
+                replicas=placed.replicas,
+            )
+            for placed in plan
+        ]
+        await self._alter(moves, throttle_bytes_per_s)
+
+    async def throttle(self, bytes_per_s: int) -> None:
+        """Change what reassignments that are under way may cost; 0 for no limit."""
+        await self._alter([], bytes_per_s)
+
+    async def cancel_reassignments(
+        self, partitions: Iterable[TopicPartition] | None = None
+    ) -> list[TopicPartition]:
+        """Put these partitions, or all that are under way, back as they were."""
+        if partitions is None:
+            partitions = [moving.partition for moving in await self.reassignments()]
+        chosen = list(partitions)
+        moves = [pb.NewReassignment(partition=_wire_partition(name)) for name in chosen]
+        reply = await self.ask(
+            AdminMethods.ALTER_REASSIGNMENTS, pb.AlterReassignmentsRequest(reassignments=moves)
+        )
+        _raise_first(reply.results)
+        return chosen
+
+    async def reassignments(self) -> list[Moving]:
+        """What is under way, and how much of it is left."""
+        return await moving_partitions(self)
+
+    async def _alter(self, moves: list[pb.NewReassignment], throttle_bytes_per_s: int) -> None:
+        request = pb.AlterReassignmentsRequest(
+            reassignments=moves,
+            throttle_bytes_per_s=throttle_bytes_per_s,
+            unthrottled=not throttle_bytes_per_s,
+        )
+        reply = await self.ask(AdminMethods.ALTER_REASSIGNMENTS, request)
+        _raise_first(reply.results)
+
+    async def _movable(self, topics: Iterable[str] | None) -> list[Placed]:
+        found = await self.topics()
+        if topics is not None:
+            found = {name: await self.describe_topic(name) for name in topics}
+        placed = placed_partitions(found)
+        under_way = {moving.partition for moving in await self.reassignments()}
+        if any(TopicPartition(p.topic, p.partition) in under_way for p in placed):
+            raise ReassignmentInProgress("wait until it is complete, or cancel it")
+        return placed
+
+    async def _described(self, topic: str, is_so: Callable[[TopicInfo], bool]) -> TopicInfo:
+        """A topic once the brokers know of a change that was made."""
+        backoff = Backoff(self.connection.rng)
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                while True:
+                    info = await self.describe_topic(topic)
+                    if is_so(info):
+                        return info
+                    await asyncio.sleep(backoff.next_s())
+        except TimeoutError:
+            raise TimedOut(f"{topic}: the brokers have not heard of the change yet") from None
+
     async def ask(self, method: Method[Q, R], request: Q) -> R:
         """One call of the Admin service, at whichever broker answers."""
         return await self.connection.any_broker(method, request, timeout_s=self.timeout_s)
+
+
+def placed_partitions(topics: Mapping[str, TopicInfo]) -> list[Placed]:
+    """Every partition of these topics, as a plan sees it."""
+    return [
+        Placed(name, number, info.replicas, info.isr)
+        for name in sorted(topics)
+        for number, info in enumerate(topics[name].partitions)
+    ]
+
+
+def _chosen(holders: list[Holder], wanted: Iterable[int] | None) -> list[Holder]:
+    if wanted is None:
+        return holders
+    by_id = {holder.node_id: holder for holder in holders}
+    ids = [NodeId(node_id) for node_id in wanted]
+    missing = [node_id for node_id in ids if node_id not in by_id]
+    if missing:
+        raise UnknownBroker(f"{missing} are no brokers that are alive and staying")
+    return [by_id[node_id] for node_id in ids]
+
+
+def _wire_partition(partition: TopicPartition) -> WirePartition:
+    return WirePartition(topic=partition.topic, partition=partition.partition)
+
+
+def _outcomes(
+    results: Iterable[pb.ElectionResult],
+) -> dict[TopicPartition, NodeId | SuiroError]:
+    return {
+        TopicPartition(r.partition.topic, r.partition.partition): error_from_proto(r.error)
+        if r.error.code
+        else NodeId(r.leader)
+        for r in results
+    }
+
+
+def _raise_first(results: Iterable[pb.ElectionResult]) -> None:
+    """Each partition stands for itself: the others are on their way all the same."""
+    for result in results:
+        raise_if_error(result.error)

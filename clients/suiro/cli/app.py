@@ -5,10 +5,12 @@ from __future__ import annotations
 import typer
 
 from suiro.cli.consume import consume
+from suiro.cli.leader import leaders
 from suiro.cli.logs import logs
 from suiro.cli.metadata import metadata
 from suiro.cli.produce import produce
 from suiro.cli.quorum import quorum
+from suiro.cli.reassign import reassign
 from suiro.cli.storage import storage
 from suiro.cli.topic import topics
 from suiro.cli.up import down, up
@@ -27,6 +29,8 @@ app.command()(down)
 app.command()(produce)
 app.command()(consume)
 app.add_typer(topics, name="topic")
+app.add_typer(leaders, name="leader")
+app.add_typer(reassign, name="reassign")
 app.add_typer(logs, name="log")
 app.add_typer(storage, name="storage")
 app.add_typer(quorum, name="quorum")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import re
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+
+from suiro.model.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,7 +23,21 @@ Bootstrap = Annotated[
     ),
 ]
 
+Output = Annotated[str, typer.Option("--output", "-o", help="table or json.")]
+
 TopicName = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.")]
+
+UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
+
+
+def parse_rate(text: str | None) -> int:
+    """`50MB/s`, `1.5GiB/s`, `4000`; nothing and 0 are no limit."""
+    if text is None:
+        return 0
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMG]I?)?B?(?:/S)?\s*", text.upper())
+    if found is None:
+        raise InvalidRequest(f"'{text}' is not a rate; write it as 50MB/s")
+    return int(float(found[1]) * UNITS[found[2] or ""])
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -1,15 +1,26 @@
-"""`suiro topic`: make, list, describe and delete topics."""
+"""`suiro topic`: make, list, describe, change and delete topics."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from suiro.cli.common import Bootstrap, TopicName, print_table
-from suiro.model.errors import InvalidConfig
+from suiro.cli.common import Bootstrap, Output, TopicName, parse_rate, print_table
+from suiro.model.errors import InvalidConfig, InvalidRequest
+from suiro.model.records import Recovery
 
-topics = typer.Typer(help="Make, list, describe and delete topics.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from suiro.connection import TopicInfo
+    from suiro.model.ids import NodeId
+
+topics = typer.Typer(help="Make, list, describe, change and delete topics.", no_args_is_help=True)
+
+RECOVERY: Final = {
+    Recovery.LAST_STANDING: "last-standing (it crashed; what it had not synced may be lost)",
+    Recovery.UNCLEAN: "unclean-election (acknowledged records may be lost)",
+}
 
 
 @topics.command()
@@ -63,7 +74,7 @@ def list_topics(
 
 
 @topics.command()
-def describe(topic: TopicName, bootstrap: Bootstrap = None) -> None:
+def describe(topic: TopicName, output: Output = "table", bootstrap: Bootstrap = None) -> None:
     """Show a topic's partitions, leaders, replicas and settings.
 
     Example: suiro topic describe orders
@@ -73,24 +84,80 @@ def describe(topic: TopicName, bootstrap: Bootstrap = None) -> None:
     with Admin(bootstrap) as admin:
         info = admin.describe_topic(topic)
         configs = admin.describe_configs(topic)
-    changed = ",".join(f"{c.key}={c.value}" for c in configs.values() if not c.is_default)
-    copies = len(info.partitions[0].replicas)
+    changed = {c.key: c.value for c in configs.values() if not c.is_default}
+    if output == "json":
+        typer.echo(json.dumps(_described(info, changed), indent=1))
+        return
+    settings = ",".join(f"{key}={value}" for key, value in changed.items())
     typer.echo(
-        f"Topic: {topic}  TopicId: {info.topic_id.hex()}  PartitionCount: {len(info.partitions)}  "
-        f"ReplicationFactor: {copies}  Configs: {changed}"
+        f"Topic: {topic}\tTopicId: {info.topic_id.hex()}\tPartitionCount: {len(info.partitions)}"
+        f"\tReplicationFactor: {_replication_factor(info)}\tConfigs: {settings}"
     )
-    rows = [
-        (
-            topic,
-            number,
-            "none" if p.leader is None else p.leader,
-            p.leader_epoch,
-            ",".join(map(str, p.replicas)),
-            ",".join(map(str, p.isr)),
+    for number, partition in enumerate(info.partitions):
+        leader = "none" if partition.leader is None else partition.leader
+        line = (
+            f"\tTopic: {topic}\tPartition: {number}\tLeader: {leader}"
+            f"\tReplicas: {_listed(partition.replicas)}\tIsr: {_listed(partition.isr)}"
         )
-        for number, p in enumerate(info.partitions)
-    ]
-    print_table(("TOPIC", "PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR"), rows)
+        if partition.adding:
+            line += f"\tAdding: {_listed(partition.adding)}"
+        if partition.recovery:
+            line += f"\tRecovery: {RECOVERY[partition.recovery]}"
+        typer.echo(line)
+
+
+@topics.command()
+def alter(
+    topic: TopicName,
+    partitions: Annotated[
+        int | None, typer.Option("--partitions", "-p", help="So many; more than it has.")
+    ] = None,
+    replication_factor: Annotated[
+        int | None, typer.Option("--replication-factor", "-r", help="So many copies of each.")
+    ] = None,
+    throttle: Annotated[
+        str | None, typer.Option(help="Bytes each broker may send to new copies: 50MB/s.")
+    ] = None,
+    bootstrap: Bootstrap = None,
+) -> None:
+    """Give a topic more partitions, or another number of replicas.
+
+    Example: suiro topic alter orders --partitions 12 --replication-factor 3
+    """
+    from suiro.admin import Admin
+
+    if partitions is None and replication_factor is None:
+        raise InvalidRequest("say --partitions or --replication-factor")
+    with Admin(bootstrap) as admin:
+        if partitions is not None:
+            admin.add_partitions(topic, partitions)
+            typer.echo(f"{topic} has {partitions} partitions")
+        if replication_factor is not None:
+            plan = admin.set_replication_factor(
+                topic, replication_factor, throttle_bytes_per_s=parse_rate(throttle)
+            )
+            typer.echo(
+                f"{topic}: {len(plan)} partitions on their way to {replication_factor} replicas; "
+                "see `suiro reassign status`"
+            )
+
+
+@topics.command("add-partitions")
+def add_partitions(
+    topic: TopicName,
+    number: Annotated[int, typer.Argument(help="How many more.")],
+    bootstrap: Bootstrap = None,
+) -> None:
+    """Give a topic so many more partitions.
+
+    Example: suiro topic add-partitions orders 6
+    """
+    from suiro.admin import Admin
+
+    with Admin(bootstrap) as admin:
+        has = len(admin.describe_topic(topic).partitions)
+        admin.add_partitions(topic, has + number)
+    typer.echo(f"{topic} has {has + number} partitions")
 
 
 @topics.command()
@@ -110,6 +177,37 @@ def delete(
     with Admin(bootstrap) as admin:
         admin.delete_topic(topic)
     typer.echo(f"deleted {topic}")
+
+
+def _described(info: TopicInfo, configs: dict[str, str]) -> dict[str, object]:
+    return {
+        "topic": info.name,
+        "topic_id": info.topic_id.hex(),
+        "partition_count": len(info.partitions),
+        "replication_factor": _replication_factor(info),
+        "configs": configs,
+        "partitions": [
+            {
+                "partition": number,
+                "leader": partition.leader,
+                "leader_epoch": partition.leader_epoch,
+                "replicas": partition.replicas,
+                "isr": partition.isr,
+                "adding": partition.adding,
+                "recovery": partition.recovery.name.lower(),
+            }
+            for number, partition in enumerate(info.partitions)
+        ],
+    }
+
+
+def _replication_factor(info: TopicInfo) -> int:
+    """What it is but for replicas on their way."""
+    return min(len(p.replicas) - len(p.adding) for p in info.partitions)
+
+
+def _listed(node_ids: tuple[NodeId, ...]) -> str:
+    return ",".join(map(str, node_ids))
 
 
 def _key_value(item: str) -> tuple[str, str]:

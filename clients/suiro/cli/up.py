@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 READY_TIMEOUT_S = 60.0
 POLL_S = 0.02
+UP = "up"
 
 DataDir = Annotated[
     Path, typer.Option("--data-dir", "-d", help="Where the data goes; kept between runs.")
@@ -37,22 +38,31 @@ def up(
         int, typer.Option(help="With --brokers: so many controllers, each a process.")
     ] = 1,
     port: Annotated[int, typer.Option(help="Where clients connect.")] = DEFAULT_PORT,
+    racks: Annotated[
+        str | None, typer.Option(help="With --brokers: their racks in turn, a,b,c.")
+    ] = None,
+    join: Annotated[
+        bool, typer.Option("--join", help="Add one more broker to the cluster in --data-dir.")
+    ] = False,
     background: Annotated[
         bool, typer.Option("--background", help="Return once it serves; `suiro down` stops it.")
     ] = False,
 ) -> None:
     """Start a cluster on this machine. Ctrl-C stops it cleanly.
 
-    Without --brokers it is one process with every role.
+    Without --brokers it is one process with every role. With --join it is one more broker of
+    the cluster that runs there; `suiro reassign plan` says how to put load on it.
 
     Example: suiro up --brokers 3 --controllers 3 --data-dir ./cluster
     """
     if background:
-        _start_in_background(data_dir)
+        _start_in_background(data_dir, f"join-{len(_joined(data_dir)) + 1}" if join else UP)
+    elif join:
+        _run_one_more(data_dir, racks or "")
     elif brokers is None:
         _run_one_process(data_dir, Address("127.0.0.1", port))
     else:
-        _run_many_processes(data_dir, brokers, controllers, port)
+        _run_many_processes(data_dir, brokers, controllers, port, racks)
 
 
 def down(data_dir: DataDir = Path(".suiro")) -> None:
@@ -60,12 +70,16 @@ def down(data_dir: DataDir = Path(".suiro")) -> None:
 
     Example: suiro down
     """
-    pid = _running_pid(data_dir)
-    if pid is None:
+    names = [name for name in (*_joined(data_dir), UP) if _running_pid(data_dir, name) is not None]
+    if not names:
         raise Unavailable(f"nothing that was started in the background runs in {data_dir}")
-    os.kill(pid, signal.SIGTERM)
-    while _running_pid(data_dir) is not None:
-        time.sleep(POLL_S)
+    for name in names:
+        pid = _running_pid(data_dir, name)
+        if pid is not None:
+            os.kill(pid, signal.SIGTERM)
+        while _running_pid(data_dir, name) is not None:
+            time.sleep(POLL_S)
+        _pid_path(data_dir, name).unlink()
     typer.echo("stopped")
 
 
@@ -95,10 +109,18 @@ def _run_one_process(data_dir: Path, listen: Address) -> None:
     run_node(config, lambda: _say_ready(f"suiro://{listen}", data_dir))
 
 
-def _run_many_processes(data_dir: Path, brokers: int, controllers: int, port: int) -> None:
+def _run_many_processes(
+    data_dir: Path, brokers: int, controllers: int, port: int, racks: str | None
+) -> None:
     from cluster.local_cluster import Layout, LocalCluster
 
-    cluster = LocalCluster(data_dir, Layout(controllers=controllers, brokers=brokers, port=port))
+    layout = Layout(
+        controllers=controllers,
+        brokers=brokers,
+        port=port,
+        racks=tuple(racks.split(",")) if racks else (),
+    )
+    cluster = LocalCluster(data_dir, layout)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         with cluster:
@@ -111,16 +133,42 @@ def _run_many_processes(data_dir: Path, brokers: int, controllers: int, port: in
         typer.echo("stopped")
 
 
+def _run_one_more(data_dir: Path, rack: str) -> None:
+    from cluster.local_cluster import PLAN, LocalCluster
+
+    if not (data_dir / PLAN).exists():
+        raise Unavailable(f"there is no cluster in {data_dir}; `suiro up --brokers 3` makes one")
+    signal.signal(signal.SIGTERM, _interrupt)
+    node = LocalCluster(data_dir).add_broker(rack)
+    try:
+        node.start()
+        node.wait_ready()
+        typer.echo(f"{node.name:14} {node.address}  log {node.log_path}")
+        typer.echo(f"\nSuiro is up: broker {node.node_id} has joined. Put load on it with:\n")
+        typer.echo(f"  suiro reassign plan --to-brokers …,{node.node_id} -o json > plan.json")
+        typer.echo("  suiro reassign execute --plan plan.json --throttle 50MB/s")
+        sys.stdout.flush()
+        while True:
+            signal.pause()
+    except KeyboardInterrupt:
+        node.signal(signal.SIGTERM)
+        node.wait()
+        typer.echo("stopped")
+    finally:
+        if node.is_running:
+            node.kill()
+
+
 def _interrupt(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _start_in_background(data_dir: Path) -> None:
+def _start_in_background(data_dir: Path, name: str) -> None:
     """The same command without --background, in a session of its own, until it says it is up."""
-    if _running_pid(data_dir) is not None:
+    if _running_pid(data_dir, name) is not None:
         raise Unavailable(f"a cluster runs in {data_dir} already; `suiro down` stops it")
     data_dir.mkdir(parents=True, exist_ok=True)
-    log_path = data_dir / "up.log"
+    log_path = data_dir / f"{name}.log"
     arguments = [item for item in sys.argv[1:] if item != "--background"]
     with log_path.open("wb") as log:
         process = subprocess.Popen(
@@ -130,7 +178,7 @@ def _start_in_background(data_dir: Path) -> None:
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )
-    _pid_path(data_dir).write_text(str(process.pid))
+    _pid_path(data_dir, name).write_text(str(process.pid))
     _wait(lambda: b"Suiro is up" in log_path.read_bytes(), process, log_path)
     said = log_path.read_text()
     typer.echo(said[said.index("Suiro is up") :].rstrip())
@@ -147,12 +195,17 @@ def _wait(is_up: Callable[[], bool], process: subprocess.Popen[bytes], log_path:
         time.sleep(POLL_S)
 
 
-def _pid_path(data_dir: Path) -> Path:
-    return data_dir / "up.pid"
+def _pid_path(data_dir: Path, name: str) -> Path:
+    return data_dir / f"{name}.pid"
 
 
-def _running_pid(data_dir: Path) -> int | None:
-    path = _pid_path(data_dir)
+def _joined(data_dir: Path) -> list[str]:
+    """The names under which brokers that were added run in the background."""
+    return sorted(path.stem for path in data_dir.glob("join-*.pid"))
+
+
+def _running_pid(data_dir: Path, name: str) -> int | None:
+    path = _pid_path(data_dir, name)
     if not path.exists():
         return None
     pid = int(path.read_text())

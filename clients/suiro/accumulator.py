@@ -1,8 +1,7 @@
 """Records that wait to be sent, by partition, and when a batch of them should leave. Pure.
 
 A batch leaves when it is full, when it has waited `linger_ms`, or at once when nothing of its
-broker's line is under way: an idle line never waits. A batch that failed and may be tried again
-goes back to the front of its partition, so the order within a partition is kept.
+broker's line is under way: an idle line never waits. What has left belongs to `sequences`.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from suiro.model.error_base import SuiroError
     from suiro.model.ids import TopicPartition
 
@@ -76,7 +73,7 @@ class Accumulator:
     def add(self, partition: TopicPartition, row: Row, size: int, now_ms: float) -> None:
         queue = self._queues.setdefault(partition, deque())
         batch = queue[-1] if queue else None
-        if batch is None or batch.encoded is not None or self._is_full(batch, size):
+        if batch is None or self._is_full(batch, size):
             batch = Batch(partition, now_ms + self._delivery_timeout_ms, now_ms)
             queue.append(batch)
         batch.keys.append(row.key)
@@ -94,7 +91,7 @@ class Accumulator:
         """How long until the first batch of a partition should leave; 0: now."""
         queue = self._queues[partition]
         first = queue[0]
-        if len(queue) > 1 or first.encoded is not None or self._is_full(first, 1):
+        if len(queue) > 1 or self._is_full(first, 1):
             return 0.0
         return max(0.0, first.created_ms + self._linger_ms - now_ms)
 
@@ -107,11 +104,6 @@ class Accumulator:
         if not queue:
             del self._queues[partition]
         return batch
-
-    def put_back(self, batches: Iterable[Batch]) -> None:
-        """Batches, in the order in which they were taken, that will be tried again."""
-        for batch in reversed(list(batches)):
-            self._queues.setdefault(batch.partition, deque()).appendleft(batch)
 
     def take_expired(self, now_ms: float) -> list[Batch]:
         """Batches whose delivery deadline has passed."""
@@ -129,9 +121,6 @@ class Accumulator:
         batches = [batch for queue in self._queues.values() for batch in queue]
         self._queues.clear()
         return batches
-
-    def next_deadline_ms(self) -> float | None:
-        return min((queue[0].deadline_ms for queue in self._queues.values()), default=None)
 
     def _is_full(self, batch: Batch, more: int) -> bool:
         return batch.size + more > self._batch_bytes or len(batch) >= self._batch_records

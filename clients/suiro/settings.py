@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeVar
 from suiro.model.batch import Compression
 from suiro.model.errors import InvalidSetting
 from suiro.model.ids import Address
-from suiro.model.limits import BATCH_BYTES_MAX, MIB
+from suiro.model.limits import BATCH_BYTES_MAX, MIB, PRODUCE_IN_FLIGHT_MAX
 
 DEFAULT_PORT: Final = 9750
 """Where the first broker of `suiro up` listens, and where every client looks."""
@@ -50,6 +50,12 @@ class ProducerSettings:
 
     acks: Literal["all", 0, 1] = "all"
     """Who must hold a record before it counts as sent: all in-sync replicas, the leader, nobody."""
+    enable_idempotence: bool | None = None
+    """Store each record once, in order, whatever is sent again. Unless said otherwise it is on
+    where it can be, which is with acks="all".
+    """
+    max_in_flight: int = PRODUCE_IN_FLIGHT_MAX
+    """Batches of one partition that may be unanswered."""
     compression: Compression = Compression.NONE
     batch_size: int = MIB
     """Bytes after which a batch leaves at once."""
@@ -71,6 +77,18 @@ class ProducerSettings:
             self.batch_size,
             f"between 1 and {BATCH_BYTES_MAX // 2}",
         )
+        _check(
+            self.enable_idempotence is not True or self.acks == "all",
+            "enable_idempotence",
+            self.enable_idempotence,
+            "False or left out, as acks is not 'all'",
+        )
+        _check(
+            1 <= self.max_in_flight <= PRODUCE_IN_FLIGHT_MAX,
+            "max_in_flight",
+            self.max_in_flight,
+            f"between 1 and {PRODUCE_IN_FLIGHT_MAX}",
+        )
         _check(self.linger_ms >= 0, "linger_ms", self.linger_ms, "0 or more")
         _check(
             self.buffer_memory >= self.batch_size,
@@ -84,6 +102,10 @@ class ProducerSettings:
             self.delivery_timeout_ms,
             "more than 0",
         )
+
+    @property
+    def is_idempotent(self) -> bool:
+        return self.acks == "all" and self.enable_idempotence is not False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +157,7 @@ def build_settings(kind: type[S], given: dict[str, Any]) -> S:
         wanted = KAFKA_NAMES.get(name, name.replace(".", "_"))
         if wanted not in known:
             near = difflib.get_close_matches(wanted, known, n=1)
+    "max_in_flight_requests_per_connection": "max_in_flight",
             hint = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(known)}"
             raise InvalidSetting(f"there is no setting '{name}': {hint}")
         values[wanted] = _compression(value) if wanted == "compression" else value

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from suiro._proto import broker_pb2 as pb
 from suiro.cancellation import heed_cancellation
 from suiro.model.encode import BatchOptions, encode_lists
 from suiro.model.error_base import SuiroError
-from suiro.model.errors import BatchTooLarge, Unavailable
+from suiro.model.errors import BatchTooLarge, InvalidRequest, TimedOut, Unavailable
 from suiro.model.limits import PRODUCE_IN_FLIGHT_MAX
 from suiro.retry import Backoff
 from suiro.transport.framing import Framed
@@ -26,22 +26,32 @@ if TYPE_CHECKING:
     from suiro.accumulator import Batch
     from suiro.connection import Connection
     from suiro.model.ids import Address, NodeId
+    from suiro.sequences import Stamp, Ticket
     from suiro.settings import ProducerSettings
     from suiro.transport.api import Stream
 
     ProduceStream = Stream[Framed[pb.ProduceRequest], pb.ProduceReply]
 
+ANSWER_GRACE_MS: Final = 5_000.0
+"""A broker answers within the request's own timeout; after so much more it is taken for hung."""
+
 
 class Source(Protocol):
-    """Where batches come from and go back to: the producer."""
+    """Where batches come from, and who is told what became of them: the dispatcher."""
 
     settings: ProducerSettings
     connection: Connection
 
-    def take_for(self, node: NodeId, *, idle: bool) -> tuple[list[Batch], float | None]: ...
-    def stored(self, batch: Batch, base_offset: int) -> None: ...
-    def try_again(self, batches: list[Batch], error: SuiroError) -> None: ...
-    def failed(self, batch: Batch, error: SuiroError) -> None: ...
+    def take_for(self, node: NodeId, *, idle: bool) -> tuple[list[Ticket[Batch]], float | None]: ...
+    def sent(self, ticket: Ticket[Batch]) -> None: ...
+    def cannot_send(self, ticket: Ticket[Batch], error: SuiroError) -> None: ...
+    def stored(self, ticket: Ticket[Batch], base_offset: int) -> None: ...
+    def failed(self, ticket: Ticket[Batch], error: SuiroError) -> None: ...
+
+
+class _Request(NamedTuple):
+    tickets: list[Ticket[Batch]]
+    sent_ms: float
 
 
 class BrokerLine:
@@ -52,11 +62,23 @@ class BrokerLine:
         self._source = source
         self._node = node
         self._wake = asyncio.Event()
-        self._in_flight: deque[list[Batch]] = deque()
+        self._in_flight: deque[_Request] = deque()
+        self._stream: ProduceStream | None = None
+        self._hung: TimedOut | None = None
 
     def wake(self) -> None:
         """There may be something to send."""
         self._wake.set()
+
+    def check_answers(self, now_ms: float) -> None:
+        """Break the stream of a broker that is connected and does not answer."""
+        allowed_ms = self._source.settings.request_timeout_ms + ANSWER_GRACE_MS
+        if self._in_flight and now_ms - self._in_flight[0].sent_ms > allowed_ms:
+            self._hung = TimedOut(
+                f"broker {self._node} at {self.address} did not answer within {allowed_ms:g} ms"
+            )
+            if self._stream is not None:
+                self._stream.cancel()
 
     async def run(self) -> None:
         connection = self._source.connection
@@ -64,6 +86,7 @@ class BrokerLine:
         while True:
             await self._wake.wait()
             stream = await connection.transport.open(self.address, BrokerMethods.PRODUCE_STREAM)
+            self._stream = stream
             try:
                 async with asyncio.TaskGroup() as tasks:
                     receiving = tasks.create_task(self._receive(stream, backoff))
@@ -83,11 +106,11 @@ class BrokerLine:
             if len(self._in_flight) >= PRODUCE_IN_FLIGHT_MAX:
                 await self._wake.wait()
                 continue
-            batches, wait_ms = self._source.take_for(self._node, idle=not self._in_flight)
-            if batches:
-                ready = self._encode(batches)
+            tickets, wait_ms = self._source.take_for(self._node, idle=not self._in_flight)
+            if tickets:
+                ready = self._encoded(tickets)
                 if ready:
-                    self._in_flight.append(ready)
+                    self._in_flight.append(_Request(ready, self._now_ms()))
                     await stream.send(self._request(ready, hello))
                     hello = None
             else:
@@ -102,48 +125,48 @@ class BrokerLine:
 
     async def _receive(self, stream: ProduceStream, backoff: Backoff) -> None:
         while (reply := await stream.receive()) is not None:
-            batches = self._in_flight.popleft()
-            again = []
-            for batch, result in zip(batches, reply.results, strict=True):
-                if not result.error.code:
-                    self._source.stored(batch, result.base_offset)
-                    backoff.reset()
-                    continue
-                error = error_from_proto(result.error)
-                if error.retriable:
-                    again.append((batch, error))
+            tickets = self._in_flight.popleft().tickets
+            for ticket, result in zip(tickets, reply.results, strict=True):
+                if result.error.code:
+                    self._source.failed(ticket, error_from_proto(result.error))
                 else:
-                    self._source.failed(batch, error)
-            if again:
-                self._source.try_again([batch for batch, _ in again], again[0][1])
+                    self._source.stored(ticket, result.base_offset)
+                    backoff.reset()
             self._wake.set()
         raise Unavailable(f"broker {self._node} at {self.address} ended the stream")
 
-    def _encode(self, batches: list[Batch]) -> list[Batch]:
+    def _encoded(self, tickets: list[Ticket[Batch]]) -> list[Ticket[Batch]]:
         """Encode what was not encoded before; a batch that cannot be is failed and left out."""
         ready = []
-        for batch in batches:
+        for ticket in tickets:
             try:
-                if batch.encoded is None:
-                    batch.encoded = encode_rows(batch, self._source.settings)
-            except BatchTooLarge as error:
-                self._source.failed(batch, error)
+                if ticket.batch.encoded is None:
+                    ticket.batch.encoded = encode_rows(
+                        ticket.batch, ticket.stamp, self._source.settings
+                    )
+            except (BatchTooLarge, InvalidRequest) as error:
+                self._source.cannot_send(ticket, error)
                 continue
-            ready.append(batch)
+            self._source.sent(ticket)
+            ready.append(ticket)
         return ready
 
-    def _request(self, batches: list[Batch], hello: Hello | None) -> Framed[pb.ProduceRequest]:
+    def _request(
+        self, tickets: list[Ticket[Batch]], hello: Hello | None
+    ) -> Framed[pb.ProduceRequest]:
         settings = self._source.settings
-        payload = [batch.encoded for batch in batches if batch.encoded is not None]
+        payload = [t.batch.encoded for t in tickets if t.batch.encoded is not None]
         header = pb.ProduceRequest(
             hello=hello,
             acks=-1 if settings.acks == "all" else settings.acks,
             timeout_ms=int(settings.request_timeout_ms),
             parts=[
                 pb.ProducePart(
-                    topic=b.partition.topic, partition=b.partition.partition, size=len(p)
+                    topic=ticket.batch.partition.topic,
+                    partition=ticket.batch.partition.partition,
+                    size=len(data),
                 )
-                for b, p in zip(batches, payload, strict=True)
+                for ticket, data in zip(tickets, payload, strict=True)
             ],
         )
         return Framed(header, payload)
@@ -151,14 +174,19 @@ class BrokerLine:
     def _give_back(self, error: BaseException) -> None:
         """The stream broke: what was under way may or may not have been stored."""
         assert isinstance(error, SuiroError)
-        batches = [batch for request in self._in_flight for batch in request]
+        why, self._hung, self._stream = self._hung or error, None, None
+        requests = list(self._in_flight)
         self._in_flight.clear()
-        if batches:
-            self._source.try_again(batches, error)
+        for request in requests:
+            for ticket in request.tickets:
+                self._source.failed(ticket, why)
         self._wake.set()
 
+    def _now_ms(self) -> float:
+        return asyncio.get_running_loop().time() * 1000
 
-def encode_rows(batch: Batch, settings: ProducerSettings) -> bytes | bytearray:
+
+def encode_rows(batch: Batch, stamp: Stamp, settings: ProducerSettings) -> bytes | bytearray:
     """The rows of a batch as bytes."""
     headers = [h or () for h in batch.headers] if any(batch.headers) else None
     return encode_lists(
@@ -166,5 +194,5 @@ def encode_rows(batch: Batch, settings: ProducerSettings) -> bytes | bytearray:
         batch.values,
         timestamps_ms=batch.timestamps_ms,
         headers=headers,
-        options=BatchOptions(compression=settings.compression),
+        options=BatchOptions(settings.compression, *stamp),
     )

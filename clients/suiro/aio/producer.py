@@ -1,8 +1,7 @@
 """The producer on asyncio: stages records, forms batches, hands them to the brokers' lines.
 
 `send` only stages; one task drains the stage, finds each record's partition and adds it to the
-accumulator; one `BrokerLine` per broker takes what is due to the partitions it leads, and says how
-each batch ended.
+accumulator; the dispatcher brings it to the brokers and says how each batch ended.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import threading
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from suiro.accumulator import Accumulator, Batch, Row
-from suiro.aio.broker_line import BrokerLine
+from suiro.aio.dispatch import Dispatcher
 from suiro.aio.tasks import TaskScope
 from suiro.connection import Connection
 from suiro.handle import RecordMetadata, Sent
@@ -22,13 +21,11 @@ from suiro.model.errors import (
     BatchTooLarge,
     BufferFull,
     ClientClosed,
-    DeliveryTimedOut,
     InvalidRequest,
     TimedOut,
 )
-from suiro.model.ids import NodeId, TopicPartition
+from suiro.model.ids import TopicPartition
 from suiro.partitioner import StickyChoice, partition_of_key
-from suiro.retry import Backoff
 from suiro.settings import ProducerSettings, build_settings, parse_bootstrap
 from suiro.transport.grpc_transport import GrpcTransport
 from suiro.wall_clock import wall_clock_ms
@@ -37,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from suiro.connection import TopicInfo
-    from suiro.model.ids import Address
 
 BATCH_RECORDS = 100_000
 
@@ -84,13 +80,15 @@ class Producer:
         )
         self._rng = random.Random()
         self._sticky: dict[str, StickyChoice] = {}
-        self._lines: dict[NodeId, BrokerLine] = {}
         self._lock = threading.Lock()
         self._stage: list[_Staged] = []
         self._buffered = 0
         self._unsettled = 0
         self._closed = False
         self._scope = TaskScope("producer")
+        self._dispatcher = Dispatcher(
+            self.settings, self.connection, self.accumulator, self._scope, self._settle
+        )
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
@@ -99,7 +97,7 @@ class Producer:
         self._released = asyncio.Event()
         await self.connection.refresh([], timeout_s=self._request_timeout_s)
         self._scope.start(self._drain_forever(), "drain")
-        self._scope.start(self._expire_forever(), "expire")
+        self._dispatcher.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -168,50 +166,8 @@ class Producer:
             with self._lock:
                 self._closed = True
             await self._scope.close()
-            self._fail(self.accumulator.take_all(), ClientClosed("the producer has been closed"))
+            self._dispatcher.close()
             await self.connection.transport.close()
-
-    # -- for the broker lines ---------------------------------------------------------------------
-
-    def take_for(self, node: NodeId, *, idle: bool) -> tuple[list[Batch], float | None]:
-        """Batches that should leave for this broker now; else how long until one should."""
-        now_ms = self._now_ms()
-        batches: list[Batch] = []
-        wait_ms: float | None = None
-        total = 0
-        for partition in self.accumulator.partitions():
-            leader = self.connection.leader(partition)
-            if leader is None or leader[0] != node:
-                continue
-            due_ms = 0.0 if idle else self.accumulator.due_in_ms(partition, now_ms)
-            if due_ms > 0:
-                wait_ms = due_ms if wait_ms is None else min(wait_ms, due_ms)
-            elif total < self.settings.batch_size:
-                batch = self.accumulator.take(partition)
-                assert batch is not None
-                batches.append(batch)
-                total += batch.size
-                self._batch_leaves(partition)
-        return batches, wait_ms
-
-    def stored(self, batch: Batch, base_offset: int) -> None:
-        """A batch has been acknowledged."""
-        topic, partition = batch.partition.topic, batch.partition.partition
-        for index, handle in enumerate(batch.handles):
-            offset = base_offset + index if base_offset >= 0 else -1
-            handle.settle(RecordMetadata(topic, partition, offset, batch.timestamps_ms[index]))
-        self._release(batch)
-
-    def try_again(self, batches: list[Batch], error: SuiroError) -> None:
-        """Batches that may be sent again, in their order."""
-        for batch in batches:
-            batch.error = error
-        self.accumulator.put_back(batches)
-        self._scope.start(self._find_leaders({b.partition.topic for b in batches}), "find leaders")
-
-    def failed(self, batch: Batch, error: SuiroError) -> None:
-        """A batch that cannot be delivered."""
-        self._fail([batch], error)
 
     # -- inside -----------------------------------------------------------------------------------
 
@@ -238,7 +194,7 @@ class Producer:
                     self._refuse([item for item in staged if item.topic == topic], error)
                     continue
                 self._place([item for item in staged if item.topic == topic], info)
-            self._wake_lines()
+            self._dispatcher.wake_lines()
 
     def _place(self, staged: Iterable[_Staged], topic: TopicInfo) -> None:
         now_ms = self._now_ms()
@@ -255,64 +211,22 @@ class Producer:
                 continue
             where = TopicPartition(topic.name, partition)
             self.accumulator.add(where, item.row, item.size, now_ms)
-
-    def _batch_leaves(self, partition: TopicPartition) -> None:
-        count = len(self.connection.topics[partition.topic].partitions)
-        if partition.topic in self._sticky:
-            self._sticky[partition.topic].batch_left(partition.partition, count)
-
-    def _wake_lines(self) -> None:
-        for partition in self.accumulator.partitions():
-            leader = self.connection.leader(partition)
-            if leader is not None:
-                self._line(*leader).wake()
-
-    def _line(self, node: NodeId, address: Address) -> BrokerLine:
-        line = self._lines.get(node)
-        if line is None or line.address != address:
-            line = self._lines[node] = BrokerLine(self, node, address)
-            self._scope.start(line.run(), f"line to broker {node}")
-        return line
-
-    async def _find_leaders(self, topics: set[str]) -> None:
-        """Ask who leads now, until every waiting partition has a leader again."""
-        backoff = Backoff(self._rng)
-        while True:
-            try:
-                await self.connection.refresh(topics, timeout_s=self._request_timeout_s)
-            except SuiroError as error:
-                if not error.retriable:
-                    raise
-            waiting = [p for p in self.accumulator.partitions() if p.topic in topics]
-            self._wake_lines()
-            if all(self.connection.leader(partition) for partition in waiting):
-                return
-            await asyncio.sleep(backoff.next_s())
-
-    async def _expire_forever(self) -> None:
-        while True:
-            await asyncio.sleep(0.1)
-            for batch in self.accumulator.take_expired(self._now_ms()):
-                why = batch.error or TimedOut("no broker took it")
-                error = DeliveryTimedOut(
-                    f"{batch.partition}: {len(batch)} records were not delivered within "
-                    f"{self.settings.delivery_timeout_ms:g} ms; last: {why}"
-                )
-                error.__cause__ = batch.error
-                self._fail([batch], error)
+        sticky.batch_left(sticky.current(count), count)
 
     def _refuse(self, staged: list[_Staged], error: SuiroError) -> None:
         for item in staged:
             item.row.handle.settle(error)
         self._account(len(staged), sum(item.size for item in staged))
 
-    def _fail(self, batches: list[Batch], error: SuiroError) -> None:
-        for batch in batches:
-            for handle in batch.handles:
-                handle.settle(error)
-            self._release(batch)
-
-    def _release(self, batch: Batch) -> None:
+    def _settle(self, batch: Batch, outcome: int | SuiroError) -> None:
+        """A batch is stored from this offset on (-1: nobody knows), or it is not."""
+        topic, partition = batch.partition.topic, batch.partition.partition
+        for index, handle in enumerate(batch.handles):
+            if isinstance(outcome, SuiroError):
+                handle.settle(outcome)
+            else:
+                offset = outcome + index if outcome >= 0 else -1
+                handle.settle(RecordMetadata(topic, partition, offset, batch.timestamps_ms[index]))
         self._account(len(batch), batch.size)
 
     def _account(self, records: int, size: int) -> None:

@@ -17,6 +17,7 @@ from suiro.transport.api import Peer, Route
 from suiro.transport.methods import AdminMethods
 from suiro.transport.wire_errors import error_to_proto
 
+from cluster.controller_quorum import large_topics
 from cluster.controller_quorum.elections import name_of
 from cluster.controller_quorum.metadata_requests import (
     Move,
@@ -64,10 +65,8 @@ class AdminService:
         self, request: pb.CreateTopicsRequest, _peer: Peer
     ) -> pb.CreateTopicsReply:
         topics = [_new_topic(topic, self._controller.env.rng) for topic in request.topics]
-        outcomes = await self._controller.decide(
-            lambda machine: machine.decide_create_topics(
-                topics, validate_only=request.validate_only
-            )
+        outcomes = await large_topics.create_topics(
+            self._controller, topics, validate_only=request.validate_only
         )
         return pb.CreateTopicsReply(results=[_topic_result(outcome) for outcome in outcomes])
 
@@ -82,10 +81,8 @@ class AdminService:
     async def handle_add_partitions(
         self, request: pb.AddTopicPartitionsRequest, _peer: Peer
     ) -> pb.AddTopicPartitionsReply:
-        partitions = await self._controller.decide(
-            lambda machine: machine.decide_add_partitions(
-                request.topic, request.total, validate_only=request.validate_only
-            )
+        partitions = await large_topics.add_partitions(
+            self._controller, request.topic, request.total, validate_only=request.validate_only
         )
         return pb.AddTopicPartitionsReply(partitions=partitions)
 

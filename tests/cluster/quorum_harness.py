@@ -102,6 +102,11 @@ class ControllerProcess:
     def is_up(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def process_id(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def send(self, number: signal.Signals) -> None:
         assert self._process is not None
         os.kill(self._process.pid, number)
@@ -301,16 +306,16 @@ class MetadataClient:
 
 
 @contextlib.asynccontextmanager
-async def paper_broker(quorum: RealQuorum) -> AsyncIterator[NodeSession]:
+async def paper_broker(quorum: RealQuorum, node_id: NodeId = BROKER) -> AsyncIterator[NodeSession]:
     """A broker that holds a session and nothing else, so that topics have somewhere to be."""
     threads = Threads("paper broker", 1)
     env = real_env(threads)
     addresses = [node.address for node in quorum.nodes.values()]
     registration = controller_pb2.RegisterNodeRequest(
-        hello=make_hello(quorum.cluster_id, BROKER),
+        hello=make_hello(quorum.cluster_id, node_id),
         incarnation=os.urandom(16),
         roles=["broker"],
-        address=NodeAddress(node_id=BROKER, host="127.0.0.1", port=1),
+        address=NodeAddress(node_id=node_id, host="127.0.0.1", port=1),
         former_broker_epoch=-1,
     )
     session = NodeSession(

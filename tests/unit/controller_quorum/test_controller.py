@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from suiro._proto import admin_pb2
+from suiro.model.error_base import ErrorCode
 from suiro.model.errors import ClusterIdMismatch, InvalidRequest, NotController
 from suiro.model.records import ConfigResource
 from suiro.transport.methods import AdminMethods
 
+from cluster.controller_quorum.large_topics import STEP
 from cluster.storage import random_cluster_id
 from tests.sim.loop import run
 from tests.unit.controller_quorum.quorum_sim import CALL_S, FeedFollower, quorum_world
@@ -318,3 +320,44 @@ def test_a_foreign_controller_is_refused() -> None:
                 await world.add(foreign)
 
     run(main, seed=12)
+
+
+def test_a_large_topic_is_made_in_steps() -> None:
+    """Whole when it is answered for; what cannot be made is refused before anything is."""
+
+    async def main(rng: Random) -> None:
+        async with quorum_world(rng) as world:
+            world.found(3)
+            await world.unfenced_broker(101)
+
+            async def create(**topics: int) -> list[admin_pb2.TopicResult]:
+                wanted = [
+                    admin_pb2.NewTopic(name=name, partitions=count, replication_factor=1)
+                    for name, count in topics.items()
+                ]
+                request = admin_pb2.CreateTopicsRequest(topics=wanted)
+                reply = await world.ask(AdminMethods.CREATE_TOPICS, request, timeout_s=60)
+                return list(reply.results)
+
+            results = await create(small=3, large=2 * STEP + 1, other=STEP, too_large=100_001)
+            assert [result.partitions for result in results] == [3, 2 * STEP + 1, STEP, 0]
+            assert results[3].error.code == ErrorCode.INVALID_TOPIC
+            grown = await world.ask(
+                AdminMethods.ADD_PARTITIONS,
+                admin_pb2.AddTopicPartitionsRequest(topic="other", total=3 * STEP),
+            )
+            assert grown.partitions == 3 * STEP
+            leader = await world.wait_for_leader()
+            image = leader.controller.replica.machine.image
+            counts = {name: len(image.topic(name).partitions) for name in image.topics_by_name}
+            assert counts == {"small": 3, "large": 2 * STEP + 1, "other": 3 * STEP}
+            by_hand = admin_pb2.NewTopic(
+                name="by-hand", assignment=[admin_pb2.ReplicaList(nodes=[101])] * (STEP + 1)
+            )
+            reply = await world.ask(
+                AdminMethods.CREATE_TOPICS, admin_pb2.CreateTopicsRequest(topics=[by_hand])
+            )
+            assert reply.results[0].error.code == ErrorCode.INVALID_REQUEST
+            assert await world.hashes()
+
+    run(main, seed=9)

@@ -3,8 +3,9 @@
 Facts and the time in, intentions out; the consumer carries them out and reports back. What always
 holds:
 - A partition is held from its `Assign` until the consumer reports that it gave it up, or `Lost`.
-- An assignment is acknowledged only when everything that it takes away is given up; until then the
-  member keeps speaking under its former epoch, and may commit what it is giving up.
+- An assignment counts only while the session is known to be alive. It is acknowledged only when
+  everything that it takes away is given up; until then the member keeps speaking under its former
+  epoch, and may commit what it is giving up.
 - A lost connection changes nothing: the member comes back with its id and epoch. Everything is lost
   only when the coordinator says that it is out, or when the session timeout has passed since it
   *sent* the last message that was answered; then it joins anew under another id.
@@ -123,6 +124,8 @@ class Membership:
     """The newest assignment that is carried out: what heartbeats say."""
     held: set[TopicPartition] = field(default_factory=set)
     has_ended: bool = False
+    _joined_epoch: int = 0
+    """Names this membership; a notice with another one is of a second life under the same id."""
     _told: frozenset[TopicPartition] = frozenset()
     _giving: set[TopicPartition] = field(default_factory=set)
     _is_connected: bool = False
@@ -160,6 +163,12 @@ class Membership:
         if notice.member_id != self.member_id:
             return []  # to an earlier life of this member
         self._extend_lease(notice.answers)
+        if self._lease_ms is None or now_ms >= self._lease_ms:
+            return self.on_time(now_ms)  # what it says may be over already
+        if self._joined_epoch not in {0, notice.joined_epoch}:
+            self._is_connected = False
+            return [*self._lose(), Connect()]
+        self._joined_epoch = notice.joined_epoch
         intentions: list[Intention] = []
         if notice.heartbeat_interval_ms:
             self.config.heartbeat_interval_ms = notice.heartbeat_interval_ms
@@ -216,7 +225,7 @@ class Membership:
         self.held.clear()
         self._giving.clear()
         self._told = frozenset()
-        self.told_epoch = self.carried_out = 0
+        self.told_epoch = self.carried_out = self._joined_epoch = 0
         self._lease_ms = None
         self._sent_ms.clear()
         self.member_id = self.make_id()

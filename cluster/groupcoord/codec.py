@@ -139,6 +139,7 @@ def _member_value(member: MemberState) -> pb.MemberStateValue:
         session_timeout_ms=member.session_timeout_ms,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         subscription_version=member.subscription_version,
+        joined_epoch=member.joined_epoch,
         owned=[
             _owned_value(topic, list(owned))
             for topic, owned in groupby(member.owned, lambda o: o.partition.topic)
@@ -249,6 +250,7 @@ def _member(key: Key, value: pb.MemberStateValue) -> MemberState:
         session_timeout_ms=value.session_timeout_ms,
         rebalance_timeout_ms=value.rebalance_timeout_ms,
         subscription_version=value.subscription_version,
+        joined_epoch=value.joined_epoch,
         owned=tuple(
             Owned(TopicPartition(part.topic, partition), granted, revoked)
             for part in value.owned

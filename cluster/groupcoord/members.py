@@ -56,6 +56,7 @@ def standing(group: Group | Draft, member_id: str, topics: Topics) -> Standing:
     return Standing(
         member_id,
         member.member_epoch,
+        member.joined_epoch,
         member.assigned,
         "" if last is None else last.reason,
         compute_request(group, member_id, topics),
@@ -91,10 +92,12 @@ def _check_subscription(message: Message) -> None:
 
 def _join(draft: Draft, message: Message) -> None:
     former = draft.group.member_of(message.instance_id)
+    joined_epoch = draft.next_epoch()
     member = MemberState(
         group=message.group,
         member_id=message.member_id,
-        member_epoch=draft.next_epoch(),
+        member_epoch=joined_epoch,
+        joined_epoch=joined_epoch,
         instance_id=message.instance_id,
         client_id=message.client_id,
         host=message.host,

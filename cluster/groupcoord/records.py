@@ -106,6 +106,8 @@ class MemberState:
     session_timeout_ms: int
     rebalance_timeout_ms: int
     subscription_version: int = 0
+    joined_epoch: int = 0
+    """The first epoch that it was given: it names this membership."""
     owned: tuple[Owned, ...] = ()
     """In the order of the partitions."""
 

@@ -95,6 +95,7 @@ class Standing:
 
     member_id: str
     member_epoch: int
+    joined_epoch: int
     assigned: tuple[TopicPartition, ...]
     reason: str = ""
     compute: ComputeRequest | None = None

@@ -78,6 +78,7 @@ def notice(standing: Standing, known_epoch: int, answers: int = 0) -> pb.MemberN
     return pb.MemberNotice(
         member_id=standing.member_id,
         member_epoch=standing.member_epoch,
+        joined_epoch=standing.joined_epoch,
         assigned=partitions(standing.assigned) if changed else (),
         has_assignment=changed,
         reason=standing.reason if changed else "",

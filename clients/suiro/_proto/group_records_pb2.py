@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1csuiro/v1/group_records.proto\x12\x08suiro.v1\"r\n\x0eGroupRecordKey\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12\r\n\x05group\x18\x02 \x01(\t\x12\x11\n\tmember_id\x18\x03 \x01(\t\x12\r\n\x05topic\x18\x04 \x01(\t\x12\x11\n\tpartition\x18\x05 \x01(\x05\x12\x0e\n\x06number\x18\x06 \x01(\x03\"\xb2\x02\n\x10GroupRecordValue\x12*\n\x05group\x18\x01 \x01(\x0b\x32\x19.suiro.v1.GroupStateValueH\x00\x12,\n\x06member\x18\x02 \x01(\x0b\x32\x1a.suiro.v1.MemberStateValueH\x00\x12,\n\x06target\x18\x03 \x01(\x0b\x32\x1a.suiro.v1.TargetStateValueH\x00\x12,\n\x06offset\x18\x04 \x01(\x0b\x32\x1a.suiro.v1.OffsetStateValueH\x00\x12\x30\n\x08producer\x18\x05 \x01(\x0b\x32\x1c.suiro.v1.ProducerStateValueH\x00\x12-\n\trebalance\x18\x06 \x01(\x0b\x32\x18.suiro.v1.RebalanceValueH\x00\x42\x07\n\x05value\"\x95\x01\n\x0fGroupStateValue\x12\r\n\x05\x65poch\x18\x01 \x01(\x05\x12\x14\n\x0ctarget_epoch\x18\x02 \x01(\x05\x12\x13\n\x0bgiven_epoch\x18\x03 \x01(\x05\x12\x10\n\x08\x61ssignor\x18\x04 \x01(\t\x12\x0f\n\x07reasons\x18\x05 \x03(\t\x12\r\n\x05\x61sked\x18\x06 \x01(\t\x12\x16\n\x0e\x65mpty_since_ms\x18\x07 \x01(\x03\"\x9d\x02\n\x10MemberStateValue\x12\x14\n\x0cmember_epoch\x18\x01 \x01(\x05\x12\x13\n\x0binstance_id\x18\x02 \x01(\t\x12\x11\n\tclient_id\x18\x03 \x01(\t\x12\x0c\n\x04host\x18\x04 \x01(\t\x12\x0c\n\x04rack\x18\x05 \x01(\t\x12\x0e\n\x06topics\x18\x06 \x03(\t\x12\x0f\n\x07pattern\x18\x07 \x01(\t\x12\x11\n\tassignors\x18\x08 \x03(\t\x12\x1a\n\x12session_timeout_ms\x18\t \x01(\r\x12\x1c\n\x14rebalance_timeout_ms\x18\n \x01(\r\x12\x1c\n\x14subscription_version\x18\x0b \x01(\r\x12#\n\x05owned\x18\x0c \x03(\x0b\x32\x14.suiro.v1.OwnedValue\"_\n\nOwnedValue\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x12\n\npartitions\x18\x02 \x03(\x05\x12\x16\n\x0egranted_epochs\x18\x03 \x03(\x05\x12\x16\n\x0erevoked_epochs\x18\x04 \x03(\x05\"A\n\x10TargetStateValue\x12-\n\npartitions\x18\x01 \x03(\x0b\x32\x19.suiro.v1.PartitionsValue\"4\n\x0fPartitionsValue\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x12\n\npartitions\x18\x02 \x03(\x05\"u\n\x10OffsetStateValue\x12\x0e\n\x06offset\x18\x01 \x01(\x03\x12\x14\n\x0cleader_epoch\x18\x02 \x01(\x11\x12\x10\n\x08metadata\x18\x03 \x01(\t\x12\x10\n\x08topic_id\x18\x04 \x01(\x0c\x12\x17\n\x0f\x63ommitted_at_ms\x18\x05 \x01(\x03\"{\n\x12ProducerStateValue\x12\x16\n\x0eproducer_epoch\x18\x01 \x01(\x05\x12\x0f\n\x07outcome\x18\x02 \x01(\r\x12\r\n\x05\x61t_ms\x18\x03 \x01(\x03\x12-\n\x07offsets\x18\x04 \x03(\x0b\x32\x1c.suiro.v1.PendingOffsetValue\"b\n\x12PendingOffsetValue\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x11\n\tpartition\x18\x02 \x01(\x05\x12*\n\x06offset\x18\x03 \x01(\x0b\x32\x1a.suiro.v1.OffsetStateValue\"q\n\x0eRebalanceValue\x12\r\n\x05\x61t_ms\x18\x01 \x01(\x03\x12\r\n\x05\x65poch\x18\x02 \x01(\x05\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\r\n\x05moved\x18\x04 \x01(\r\x12\"\n\x05moves\x18\x05 \x03(\x0b\x32\x13.suiro.v1.MoveValue\"R\n\tMoveValue\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x11\n\tpartition\x18\x02 \x01(\x05\x12\x0e\n\x06source\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65stination\x18\x04 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1csuiro/v1/group_records.proto\x12\x08suiro.v1\"r\n\x0eGroupRecordKey\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12\r\n\x05group\x18\x02 \x01(\t\x12\x11\n\tmember_id\x18\x03 \x01(\t\x12\r\n\x05topic\x18\x04 \x01(\t\x12\x11\n\tpartition\x18\x05 \x01(\x05\x12\x0e\n\x06number\x18\x06 \x01(\x03\"\xb2\x02\n\x10GroupRecordValue\x12*\n\x05group\x18\x01 \x01(\x0b\x32\x19.suiro.v1.GroupStateValueH\x00\x12,\n\x06member\x18\x02 \x01(\x0b\x32\x1a.suiro.v1.MemberStateValueH\x00\x12,\n\x06target\x18\x03 \x01(\x0b\x32\x1a.suiro.v1.TargetStateValueH\x00\x12,\n\x06offset\x18\x04 \x01(\x0b\x32\x1a.suiro.v1.OffsetStateValueH\x00\x12\x30\n\x08producer\x18\x05 \x01(\x0b\x32\x1c.suiro.v1.ProducerStateValueH\x00\x12-\n\trebalance\x18\x06 \x01(\x0b\x32\x18.suiro.v1.RebalanceValueH\x00\x42\x07\n\x05value\"\x95\x01\n\x0fGroupStateValue\x12\r\n\x05\x65poch\x18\x01 \x01(\x05\x12\x14\n\x0ctarget_epoch\x18\x02 \x01(\x05\x12\x13\n\x0bgiven_epoch\x18\x03 \x01(\x05\x12\x10\n\x08\x61ssignor\x18\x04 \x01(\t\x12\x0f\n\x07reasons\x18\x05 \x03(\t\x12\r\n\x05\x61sked\x18\x06 \x01(\t\x12\x16\n\x0e\x65mpty_since_ms\x18\x07 \x01(\x03\"\xb3\x02\n\x10MemberStateValue\x12\x14\n\x0cmember_epoch\x18\x01 \x01(\x05\x12\x13\n\x0binstance_id\x18\x02 \x01(\t\x12\x11\n\tclient_id\x18\x03 \x01(\t\x12\x0c\n\x04host\x18\x04 \x01(\t\x12\x0c\n\x04rack\x18\x05 \x01(\t\x12\x0e\n\x06topics\x18\x06 \x03(\t\x12\x0f\n\x07pattern\x18\x07 \x01(\t\x12\x11\n\tassignors\x18\x08 \x03(\t\x12\x1a\n\x12session_timeout_ms\x18\t \x01(\r\x12\x1c\n\x14rebalance_timeout_ms\x18\n \x01(\r\x12\x1c\n\x14subscription_version\x18\x0b \x01(\r\x12#\n\x05owned\x18\x0c \x03(\x0b\x32\x14.suiro.v1.OwnedValue\x12\x14\n\x0cjoined_epoch\x18\r \x01(\x05\"_\n\nOwnedValue\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x12\n\npartitions\x18\x02 \x03(\x05\x12\x16\n\x0egranted_epochs\x18\x03 \x03(\x05\x12\x16\n\x0erevoked_epochs\x18\x04 \x03(\x05\"A\n\x10TargetStateValue\x12-\n\npartitions\x18\x01 \x03(\x0b\x32\x19.suiro.v1.PartitionsValue\"4\n\x0fPartitionsValue\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x12\n\npartitions\x18\x02 \x03(\x05\"u\n\x10OffsetStateValue\x12\x0e\n\x06offset\x18\x01 \x01(\x03\x12\x14\n\x0cleader_epoch\x18\x02 \x01(\x11\x12\x10\n\x08metadata\x18\x03 \x01(\t\x12\x10\n\x08topic_id\x18\x04 \x01(\x0c\x12\x17\n\x0f\x63ommitted_at_ms\x18\x05 \x01(\x03\"{\n\x12ProducerStateValue\x12\x16\n\x0eproducer_epoch\x18\x01 \x01(\x05\x12\x0f\n\x07outcome\x18\x02 \x01(\r\x12\r\n\x05\x61t_ms\x18\x03 \x01(\x03\x12-\n\x07offsets\x18\x04 \x03(\x0b\x32\x1c.suiro.v1.PendingOffsetValue\"b\n\x12PendingOffsetValue\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x11\n\tpartition\x18\x02 \x01(\x05\x12*\n\x06offset\x18\x03 \x01(\x0b\x32\x1a.suiro.v1.OffsetStateValue\"q\n\x0eRebalanceValue\x12\r\n\x05\x61t_ms\x18\x01 \x01(\x03\x12\r\n\x05\x65poch\x18\x02 \x01(\x05\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\r\n\x05moved\x18\x04 \x01(\r\x12\"\n\x05moves\x18\x05 \x03(\x0b\x32\x13.suiro.v1.MoveValue\"R\n\tMoveValue\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x11\n\tpartition\x18\x02 \x01(\x05\x12\x0e\n\x06source\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65stination\x18\x04 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,21 +38,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GROUPSTATEVALUE']._serialized_start=468
   _globals['_GROUPSTATEVALUE']._serialized_end=617
   _globals['_MEMBERSTATEVALUE']._serialized_start=620
-  _globals['_MEMBERSTATEVALUE']._serialized_end=905
-  _globals['_OWNEDVALUE']._serialized_start=907
-  _globals['_OWNEDVALUE']._serialized_end=1002
-  _globals['_TARGETSTATEVALUE']._serialized_start=1004
-  _globals['_TARGETSTATEVALUE']._serialized_end=1069
-  _globals['_PARTITIONSVALUE']._serialized_start=1071
-  _globals['_PARTITIONSVALUE']._serialized_end=1123
-  _globals['_OFFSETSTATEVALUE']._serialized_start=1125
-  _globals['_OFFSETSTATEVALUE']._serialized_end=1242
-  _globals['_PRODUCERSTATEVALUE']._serialized_start=1244
-  _globals['_PRODUCERSTATEVALUE']._serialized_end=1367
-  _globals['_PENDINGOFFSETVALUE']._serialized_start=1369
-  _globals['_PENDINGOFFSETVALUE']._serialized_end=1467
-  _globals['_REBALANCEVALUE']._serialized_start=1469
-  _globals['_REBALANCEVALUE']._serialized_end=1582
-  _globals['_MOVEVALUE']._serialized_start=1584
-  _globals['_MOVEVALUE']._serialized_end=1666
+  _globals['_MEMBERSTATEVALUE']._serialized_end=927
+  _globals['_OWNEDVALUE']._serialized_start=929
+  _globals['_OWNEDVALUE']._serialized_end=1024
+  _globals['_TARGETSTATEVALUE']._serialized_start=1026
+  _globals['_TARGETSTATEVALUE']._serialized_end=1091
+  _globals['_PARTITIONSVALUE']._serialized_start=1093
+  _globals['_PARTITIONSVALUE']._serialized_end=1145
+  _globals['_OFFSETSTATEVALUE']._serialized_start=1147
+  _globals['_OFFSETSTATEVALUE']._serialized_end=1264
+  _globals['_PRODUCERSTATEVALUE']._serialized_start=1266
+  _globals['_PRODUCERSTATEVALUE']._serialized_end=1389
+  _globals['_PENDINGOFFSETVALUE']._serialized_start=1391
+  _globals['_PENDINGOFFSETVALUE']._serialized_end=1489
+  _globals['_REBALANCEVALUE']._serialized_start=1491
+  _globals['_REBALANCEVALUE']._serialized_end=1604
+  _globals['_MOVEVALUE']._serialized_start=1606
+  _globals['_MOVEVALUE']._serialized_end=1688
 # @@protoc_insertion_point(module_scope)

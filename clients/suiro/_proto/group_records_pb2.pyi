@@ -57,7 +57,7 @@ class GroupStateValue(_message.Message):
     def __init__(self, epoch: _Optional[int] = ..., target_epoch: _Optional[int] = ..., given_epoch: _Optional[int] = ..., assignor: _Optional[str] = ..., reasons: _Optional[_Iterable[str]] = ..., asked: _Optional[str] = ..., empty_since_ms: _Optional[int] = ...) -> None: ...
 
 class MemberStateValue(_message.Message):
-    __slots__ = ("member_epoch", "instance_id", "client_id", "host", "rack", "topics", "pattern", "assignors", "session_timeout_ms", "rebalance_timeout_ms", "subscription_version", "owned")
+    __slots__ = ("member_epoch", "instance_id", "client_id", "host", "rack", "topics", "pattern", "assignors", "session_timeout_ms", "rebalance_timeout_ms", "subscription_version", "owned", "joined_epoch")
     MEMBER_EPOCH_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_ID_FIELD_NUMBER: _ClassVar[int]
     CLIENT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -70,6 +70,7 @@ class MemberStateValue(_message.Message):
     REBALANCE_TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     SUBSCRIPTION_VERSION_FIELD_NUMBER: _ClassVar[int]
     OWNED_FIELD_NUMBER: _ClassVar[int]
+    JOINED_EPOCH_FIELD_NUMBER: _ClassVar[int]
     member_epoch: int
     instance_id: str
     client_id: str
@@ -82,7 +83,8 @@ class MemberStateValue(_message.Message):
     rebalance_timeout_ms: int
     subscription_version: int
     owned: _containers.RepeatedCompositeFieldContainer[OwnedValue]
-    def __init__(self, member_epoch: _Optional[int] = ..., instance_id: _Optional[str] = ..., client_id: _Optional[str] = ..., host: _Optional[str] = ..., rack: _Optional[str] = ..., topics: _Optional[_Iterable[str]] = ..., pattern: _Optional[str] = ..., assignors: _Optional[_Iterable[str]] = ..., session_timeout_ms: _Optional[int] = ..., rebalance_timeout_ms: _Optional[int] = ..., subscription_version: _Optional[int] = ..., owned: _Optional[_Iterable[_Union[OwnedValue, _Mapping]]] = ...) -> None: ...
+    joined_epoch: int
+    def __init__(self, member_epoch: _Optional[int] = ..., instance_id: _Optional[str] = ..., client_id: _Optional[str] = ..., host: _Optional[str] = ..., rack: _Optional[str] = ..., topics: _Optional[_Iterable[str]] = ..., pattern: _Optional[str] = ..., assignors: _Optional[_Iterable[str]] = ..., session_timeout_ms: _Optional[int] = ..., rebalance_timeout_ms: _Optional[int] = ..., subscription_version: _Optional[int] = ..., owned: _Optional[_Iterable[_Union[OwnedValue, _Mapping]]] = ..., joined_epoch: _Optional[int] = ...) -> None: ...
 
 class OwnedValue(_message.Message):
     __slots__ = ("topic", "partitions", "granted_epochs", "revoked_epochs")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+from time import monotonic  # noqa: TID251 - the waiting of an ordinary thread
 from typing import TYPE_CHECKING, Any, Self
 
 from suiro import aio
 from suiro.loop_thread import LoopThread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    import pyarrow as pa
 
     from suiro.aio.offsets import Bound
     from suiro.model.ids import TopicPartition
@@ -38,8 +42,11 @@ class Consumer:
     ) -> None:
         self._consumer = aio.Consumer(bootstrap, settings=settings, **given)
         self._loop = LoopThread()
+        self._arrived = threading.Event()
         try:
             self._loop.run(self._consumer.__aenter__())
+            self._fetcher = self._consumer.fetcher
+            self._fetcher.on_arrival = self._arrived.set
         except BaseException:
             self.close()
             raise
@@ -53,6 +60,7 @@ class Consumer:
         self._loop.run(self._consumer.assign(partitions))
 
     def assignment(self) -> list[TopicPartition]:
+        """What is being read."""
         return self._consumer.assignment()
 
     def position(self, partition: TopicPartition) -> int:
@@ -61,11 +69,24 @@ class Consumer:
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Go on at this offset."""
+        self._in_loop(lambda: self._consumer.seek(partition, offset))
 
-        async def seek() -> None:
-            self._consumer.seek(partition, offset)
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Return nothing of these from now on; no partition named means all of them."""
+        self._in_loop(lambda: self._consumer.pause(*partitions))
 
-        self._loop.run(seek())
+    def resume(self, *partitions: TopicPartition) -> None:
+        """Go on where they were paused; no partition named means all of them."""
+        self._in_loop(lambda: self._consumer.resume(*partitions))
+
+    def paused(self) -> list[TopicPartition]:
+        return self._consumer.paused()
+
+    def _in_loop(self, act: Callable[[], None]) -> None:
+        async def run() -> None:
+            act()
+
+        self._loop.run(run())
 
     def seek_to(self, partition: TopicPartition, bound: Bound | int) -> int:
         """Go on at the earliest or latest offset, or at a timestamp (ms); returns the offset."""
@@ -77,7 +98,40 @@ class Consumer:
 
     def poll(self, timeout_s: float = 1.0, *, max_records: int | None = None) -> list[Record]:
         """Records as soon as there are any, at most `max_records`; none after the timeout."""
-        return self._loop.run(self._consumer.poll(timeout_s, max_records=max_records))
+        self._loop.check_open()
+        wanted = max_records or self._consumer.settings.max_poll_records
+        until_s = monotonic() + timeout_s
+        while not (records := self._fetcher.take(wanted)) and self._wait(until_s):
+            pass
+        return records
+
+    def poll_arrow(
+        self, timeout_s: float = 1.0, *, max_records: int | None = None, headers: bool = False
+    ) -> pa.Table:
+        """The same as a table: topic, partition, offset, timestamp, key, value, and headers if
+        asked for. Nothing is done per record, so it is the way to read millions of them;
+        `.to_pandas()` makes a data frame of it.
+        """
+        from suiro.polled_table import polled_table
+
+        self._loop.check_open()
+        until_s = monotonic() + timeout_s
+        while not (taken := self._consumer.take_columns(max_records)) and self._wait(until_s):
+            pass
+        return polled_table(taken, headers=headers)
+
+    def _wait(self, until_s: float) -> bool:
+        """As the asyncio consumer waits, but in this thread."""
+        began_s = now_s = monotonic()
+        while now_s < until_s:
+            self._arrived.clear()
+            ready_in_s = self._fetcher.ready_in_s(now_s - began_s)
+            if ready_in_s == 0:
+                return True
+            left_s = until_s - now_s if ready_in_s is None else min(ready_in_s, until_s - now_s)
+            self._arrived.wait(left_s)
+            now_s = monotonic()
+        return False
 
     def __iter__(self) -> Iterator[Record]:
         while True:

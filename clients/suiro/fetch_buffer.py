@@ -1,7 +1,8 @@
 """What has been fetched of one partition and not been polled yet. Pure.
 
-Batches are decoded when a poll reaches them. The position is where the next poll begins; the
-fetch end is where the next fetch does. Credit is given back by the chunk, once it is used up.
+Batches are decoded when a poll reaches them, into records or into columns; the two kinds of poll
+may be mixed. The position is where the next poll begins; the fetch end is where the next fetch
+does. Credit is given back by the chunk, once it is used up.
 """
 
 from __future__ import annotations
@@ -10,8 +11,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from suiro.model.batch import read_header
-from suiro.model.columns import decode
+from suiro.model.columns import Columns, decode
 
 if TYPE_CHECKING:
     from suiro.model.batch import Buffer
@@ -23,63 +23,122 @@ if TYPE_CHECKING:
 class _Chunk:
     data: Buffer
     next_offset: int
+    last_epoch: int
     read: int = 0
 
 
-class FetchBuffer:
-    """Chunks of whole batches in offset order, and the records of the batch being read."""
+@dataclass(frozen=True, slots=True)
+class ColumnRun:
+    """Some rows of one batch: those from `start` up to `end`, not included."""
 
-    def __init__(self, partition: TopicPartition, position: int) -> None:
+    columns: Columns
+    start: int
+    end: int
+
+
+class FetchBuffer:
+    """Chunks of whole batches in offset order, and the batch being read."""
+
+    def __init__(self, partition: TopicPartition, position: int, last_epoch: int = -1) -> None:
         self.partition = partition
         self.position = position
         self.fetch_end = position
-        self.last_epoch = -1
+        self.last_epoch = last_epoch
+        """The leader epoch of the last record before the position; -1 if nobody knows."""
+        self.fetched_epoch = last_epoch
+        """The same for the fetch end."""
+        self.size = 0
         self._chunks: deque[_Chunk] = deque()
-        self._records: list[Record] = []
+        self._columns: Columns | None = None
+        self._records: list[Record] | None = None
         self._taken = 0
+        self._count = 0
         self._freed = 0
 
     def __bool__(self) -> bool:
-        return bool(self._chunks) or self._taken < len(self._records)
+        return bool(self._chunks) or self._taken < self._count
 
-    def add(self, data: Buffer, next_offset: int) -> None:
-        """What a fetch brought; `next_offset` is where it goes on."""
+    def add(self, data: Buffer, next_offset: int, last_epoch: int = -1) -> None:
+        """What a fetch brought; it goes on at `next_offset`, behind a record of `last_epoch`."""
         assert next_offset >= self.fetch_end, "a fetch went back"
-        self._chunks.append(_Chunk(data, next_offset))
+        self._chunks.append(_Chunk(data, next_offset, last_epoch))
+        self.size += len(data)
         self.fetch_end = next_offset
+        self.fetched_epoch = last_epoch
 
     def take(self, records_max: int) -> list[Record]:
         """Up to that many records from the position on; the position moves behind them."""
         taken: list[Record] = []
-        while len(taken) < records_max and self:
-            if self._taken == len(self._records):
-                self._open_next_batch()
-                continue
-            some = self._records[self._taken : self._taken + records_max - len(taken)]
-            self._taken += len(some)
-            self.position = some[-1].offset + 1
-            taken += some
-        if not self:
-            self.position = max(self.position, self.fetch_end)
+        while len(taken) < records_max and self._at_batch():
+            records = self._open_records()
+            end = min(self._taken + records_max - len(taken), self._count)
+            if not taken and self._taken == 0 and end == self._count:
+                taken = records
+            else:
+                taken += records[self._taken : end]
+            self._advance(end, records[end - 1].offset)
         return taken
+
+    def take_columns(self, records_max: int) -> list[ColumnRun]:
+        """The same as runs of columns: no object is made per record."""
+        runs: list[ColumnRun] = []
+        left = records_max
+        while left > 0 and self._at_batch():
+            assert self._columns is not None
+            end = min(self._taken + left, self._count)
+            runs.append(ColumnRun(self._columns, self._taken, end))
+            left -= end - self._taken
+            self._advance(end, self._columns.offset_at(end - 1))
+        return runs
 
     def take_credit(self) -> int:
         """Bytes used up since the last call: as many may be sent again."""
         freed, self._freed = self._freed, 0
         return freed
 
-    def _open_next_batch(self) -> None:
-        chunk = self._chunks[0]
-        if chunk.read == len(chunk.data):
-            self._chunks.popleft()
+    def _advance(self, taken: int, offset: int) -> None:
+        assert self._columns is not None
+        self._taken = taken
+        self.position = offset + 1
+        self.last_epoch = self._columns.header.leader_epoch
+        if taken == self._count:
+            self._records = self._columns = None
+            self._drop_read_chunk()
+
+    def _at_batch(self) -> bool:
+        """Whether there is a record to take; opens the next batch if need be."""
+        while self._taken == self._count:
+            if not self._chunks:
+                return False
+            chunk = self._chunks[0]
+            if chunk.read < len(chunk.data):
+                self._open(chunk)
+            else:
+                self._drop_read_chunk()
+        return True
+
+    def _open(self, chunk: _Chunk) -> None:
+        columns = decode(chunk.data, chunk.read)
+        chunk.read += columns.header.size
+        self._columns, self._records = columns, None
+        self._count = len(columns)
+        # The first batch may begin before the position: batches are never cut.
+        self._taken = 0
+        if columns.header.base_offset < self.position:
+            self._taken = columns.index_of(self.position)
+
+    def _open_records(self) -> list[Record]:
+        if self._records is None:
+            assert self._columns is not None
+            topic, partition = self.partition.topic, self.partition.partition
+            self._records = list(self._columns.records(topic, partition))
+        return self._records
+
+    def _drop_read_chunk(self) -> None:
+        """Behind the last batch of a chunk: what was left out after it is passed over too."""
+        if self._chunks and self._chunks[0].read == len(self._chunks[0].data):
+            chunk = self._chunks.popleft()
+            self.size -= len(chunk.data)
             self._freed += len(chunk.data)
             self.position = max(self.position, chunk.next_offset)
-            return
-        header = read_header(chunk.data, chunk.read)
-        columns = decode(chunk.data, chunk.read)
-        chunk.read += header.size
-        self.last_epoch = header.leader_epoch
-        records = columns.records(self.partition.topic, self.partition.partition)
-        # The first batch may begin before the position: batches are never cut.
-        self._records = [record for record in records if record.offset >= self.position]
-        self._taken = 0
+            self.last_epoch = chunk.last_epoch

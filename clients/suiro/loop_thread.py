@@ -44,15 +44,22 @@ class LoopThread:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """What the work returns or raises."""
-        if not self._is_open or self._shared.process_id != os.getpid():
+        try:
+            self.check_open()
+        except ClientClosed:
             work.close()
-            raise ClientClosed("the client has been closed, or belongs to the parent process")
+            raise
         future = asyncio.run_coroutine_threadsafe(work, self._shared.loop)
         try:
             return future.result()
         except BaseException:
             future.cancel()
             raise
+
+    def check_open(self) -> None:
+        """Raise ClientClosed if the client cannot be used, or not in this process."""
+        if not self._is_open or self._shared.process_id != os.getpid():
+            raise ClientClosed("the client has been closed, or belongs to the parent process")
 
     def close(self) -> None:
         """Let go; the last client to do so waits until the thread has ended."""

@@ -116,8 +116,16 @@ class ConsumerSettings:
     auto_offset_reset: Literal["earliest", "latest", "none"] = "latest"
     """Where to begin without a position, or with one that is no longer in the log."""
     max_poll_records: int = 500
+    """The most that one `poll` returns."""
+    max_arrow_records: int = 1_000_000
+    """The most that one `poll_arrow` returns."""
     fetch_credit: int = 8 * MIB
-    """Bytes per partition that may be on their way or buffered; bounds the memory."""
+    """Bytes of one partition that may be on their way or buffered."""
+    fetch_max_bytes: int = 64 * MIB
+    """The same for all partitions together: bounds the memory."""
+    fetch_min_bytes: int = 1
+    """A poll waits until so much is there, but for at most `fetch_max_wait_ms`."""
+    fetch_max_wait_ms: float = 500.0
     request_timeout_ms: float = 30_000.0
     client_id: str = "suiro-python"
 
@@ -134,14 +142,22 @@ class ConsumerSettings:
             self.auto_offset_reset,
             "'earliest', 'latest' or 'none'",
         )
-        _check(self.max_poll_records >= 1, "max_poll_records", self.max_poll_records, "1 or more")
-        _check(self.fetch_credit >= 1, "fetch_credit", self.fetch_credit, "1 or more")
+        for name in (
+            "max_poll_records",
+            "max_arrow_records",
+            "fetch_credit",
+            "fetch_max_bytes",
+            "fetch_min_bytes",
+        ):
+            value = getattr(self, name)
+            _check(isinstance(value, int) and value >= 1, name, value, "a number from 1 up")
 
 
 ACKS_SPELLINGS: Final = {"all": "all", "-1": "all", "1": 1, "0": 0}
 
 KAFKA_NAMES: Final = {
     "compression_type": "compression",
+    "max_in_flight_requests_per_connection": "max_in_flight",
     "isolation_level": "isolation",
     "linger.ms": "linger_ms",
     "batch.size": "batch_size",
@@ -157,7 +173,6 @@ def build_settings(kind: type[S], given: dict[str, Any]) -> S:
         wanted = KAFKA_NAMES.get(name, name.replace(".", "_"))
         if wanted not in known:
             near = difflib.get_close_matches(wanted, known, n=1)
-    "max_in_flight_requests_per_connection": "max_in_flight",
             hint = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(known)}"
             raise InvalidSetting(f"there is no setting '{name}': {hint}")
         values[wanted] = _compression(value) if wanted == "compression" else value

@@ -179,20 +179,22 @@ class FetchReply(_message.Message):
     def __init__(self, hello: _Optional[_Union[_common_pb2.HelloReply, _Mapping]] = ..., results: _Optional[_Iterable[_Union[FetchResult, _Mapping]]] = ..., throttle_ms: _Optional[int] = ..., batches: _Optional[bytes] = ...) -> None: ...
 
 class FetchResult(_message.Message):
-    __slots__ = ("error", "high_watermark", "last_stable_offset", "log_start", "next_offset", "size")
+    __slots__ = ("error", "high_watermark", "last_stable_offset", "log_start", "next_offset", "size", "last_epoch")
     ERROR_FIELD_NUMBER: _ClassVar[int]
     HIGH_WATERMARK_FIELD_NUMBER: _ClassVar[int]
     LAST_STABLE_OFFSET_FIELD_NUMBER: _ClassVar[int]
     LOG_START_FIELD_NUMBER: _ClassVar[int]
     NEXT_OFFSET_FIELD_NUMBER: _ClassVar[int]
     SIZE_FIELD_NUMBER: _ClassVar[int]
+    LAST_EPOCH_FIELD_NUMBER: _ClassVar[int]
     error: _common_pb2.Error
     high_watermark: int
     last_stable_offset: int
     log_start: int
     next_offset: int
     size: int
-    def __init__(self, error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., high_watermark: _Optional[int] = ..., last_stable_offset: _Optional[int] = ..., log_start: _Optional[int] = ..., next_offset: _Optional[int] = ..., size: _Optional[int] = ...) -> None: ...
+    last_epoch: int
+    def __init__(self, error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., high_watermark: _Optional[int] = ..., last_stable_offset: _Optional[int] = ..., log_start: _Optional[int] = ..., next_offset: _Optional[int] = ..., size: _Optional[int] = ..., last_epoch: _Optional[int] = ...) -> None: ...
 
 class FetchStreamRequest(_message.Message):
     __slots__ = ("hello", "isolation", "rack", "start", "credit", "stop")

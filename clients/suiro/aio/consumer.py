@@ -1,48 +1,28 @@
-"""The consumer on asyncio: keeps a buffer full per assigned partition, and polls from it."""
+"""The consumer on asyncio: says what to read, and polls what the fetcher has brought."""
 
 from __future__ import annotations
 
 import asyncio
-import itertools
-from dataclasses import dataclass
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
-from suiro._proto import broker_pb2 as pb
 from suiro._proto.common_pb2 import READ_COMMITTED, READ_UNCOMMITTED
-from suiro.aio.fetch_line import FetchLine
-from suiro.aio.offsets import Bound, find_offset
-from suiro.aio.tasks import TaskScope
+from suiro.aio.fetcher import Fetcher
+from suiro.client_env import real_env
 from suiro.connection import Connection
-from suiro.fetch_buffer import FetchBuffer
-from suiro.model.error_base import SuiroError
-from suiro.model.errors import InvalidRequest, NoPosition, OffsetOutOfRange
+from suiro.model.errors import InvalidRequest
 from suiro.model.ids import TopicPartition
-from suiro.retry import Backoff
 from suiro.settings import ConsumerSettings, build_settings, parse_bootstrap
-from suiro.transport.grpc_transport import GrpcTransport
-from suiro.transport.wire_errors import error_from_proto
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
 
-    from suiro.model.ids import Address
+    import pyarrow as pa
+
+    from suiro.aio.offsets import Bound
+    from suiro.client_env import ClientEnv
+    from suiro.fetch_buffer import ColumnRun
     from suiro.model.record import Record
-    from suiro.transport.framing import Framed
-
-
-@dataclass(slots=True)
-class _Assigned:
-    """One assigned partition: its buffer, and the slot under which it is being fetched."""
-
-    partition: TopicPartition
-    buffer: FetchBuffer | None = None
-    slot: int = -1
-    line: FetchLine | None = None
-    high_watermark: int = -1
-
-    @property
-    def is_fetching(self) -> bool:
-        return self.line is not None
 
 
 class Consumer:
@@ -61,24 +41,26 @@ class Consumer:
         bootstrap: str | None = None,
         *,
         settings: ConsumerSettings | None = None,
+        env: ClientEnv | None = None,
         **given: Any,
     ) -> None:
         self.settings = settings or build_settings(ConsumerSettings, given)
+        env = env or real_env()
         self.connection = Connection(
-            parse_bootstrap(bootstrap), GrpcTransport(), client_id=self.settings.client_id
+            parse_bootstrap(bootstrap),
+            env.transport,
+            client_id=self.settings.client_id,
+            rng=env.rng,
         )
-        self._isolation = (
-            READ_COMMITTED if self.settings.isolation == "read_committed" else READ_UNCOMMITTED
-        )
-        self._assigned: dict[TopicPartition, _Assigned] = {}
-        self._slots: dict[int, _Assigned] = {}
-        self._slot_numbers = itertools.count(1)
-        self._lines: dict[Address, FetchLine] = {}
-        self._failure: SuiroError | None = None
-        self._scope = TaskScope("consumer")
 
     async def __aenter__(self) -> Self:
+        is_committed = self.settings.isolation == "read_committed"
+        self.fetcher = Fetcher(
+            self.connection, self.settings, READ_COMMITTED if is_committed else READ_UNCOMMITTED
+        )
+        self._loop = asyncio.get_running_loop()
         self._arrived = asyncio.Event()
+        self.fetcher.on_arrival = self._arrived.set
         await self.connection.refresh([], timeout_s=self._timeout_s)
         return self
 
@@ -87,7 +69,8 @@ class Consumer:
 
     async def close(self) -> None:
         """Stop fetching and let go of everything."""
-        await self._scope.close()
+        if hasattr(self, "fetcher"):
+            await self.fetcher.close()
         await self.connection.transport.close()
 
     # -- what to read -----------------------------------------------------------------------------
@@ -99,17 +82,16 @@ class Consumer:
 
         Without an offset, `auto_offset_reset` decides.
         """
-        for assigned in list(self._assigned.values()):
-            self._forget(assigned)
-        self._assigned.clear()
-        await self.connection.refresh({p.topic for p in partitions}, timeout_s=self._timeout_s)
-        for partition in partitions:
+        wanted = dict(partitions) if isinstance(partitions, dict) else dict.fromkeys(partitions)
+        await self.connection.refresh({p.topic for p in wanted}, timeout_s=self._timeout_s)
+        for partition in wanted:
             self._check_exists(partition)
-            self._assigned[partition] = _Assigned(partition)
-        if isinstance(partitions, dict):
-            for partition, offset in partitions.items():
-                self.seek(partition, offset)
-        await asyncio.gather(*(self._locate(a) for a in self._assigned.values()))
+        self.fetcher.remove(self.fetcher.partitions())
+        self.fetcher.add(wanted)
+        for partition, offset in wanted.items():
+            if offset is not None:
+                self.fetcher.seek(partition, offset)
+        await self.fetcher.locate(wanted)
 
     async def partitions_of(self, topic: str) -> list[TopicPartition]:
         """Every partition of a topic."""
@@ -117,23 +99,29 @@ class Consumer:
         return [TopicPartition(topic, number) for number in range(len(info.partitions))]
 
     def assignment(self) -> list[TopicPartition]:
-        return list(self._assigned)
+        """What is being read."""
+        return sorted(self.fetcher.partitions())
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Return nothing of these from now on; no partition named means all of them."""
+        for partition in partitions or self.assignment():
+            self.fetcher.pause(partition, paused=True)
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        """Go on where they were paused; no partition named means all of them."""
+        for partition in partitions or self.assignment():
+            self.fetcher.pause(partition, paused=False)
+
+    def paused(self) -> list[TopicPartition]:
+        return [p for p in self.assignment() if self.fetcher.is_paused(p)]
 
     def position(self, partition: TopicPartition) -> int:
         """The offset of the next record that a poll will return."""
-        buffer = self._known(partition).buffer
-        if buffer is None:
-            raise NoPosition(f"{partition} has no position yet")
-        return buffer.position
+        return self.fetcher.position(partition)[0]
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Go on at this offset."""
-        if offset < 0:
-            raise InvalidRequest(f"offset {offset} is negative")
-        assigned = self._known(partition)
-        self._forget(assigned)
-        assigned.buffer = FetchBuffer(partition, offset)
-        self._start_fetching(assigned)
+        self.fetcher.seek(partition, offset)
 
     async def seek_to(self, partition: TopicPartition, bound: Bound | int) -> int:
         """Go on at the earliest or latest offset, or at a timestamp (ms); returns the offset."""
@@ -143,160 +131,60 @@ class Consumer:
 
     async def offset_of(self, partition: TopicPartition, bound: Bound | int) -> int:
         """The earliest or latest offset, or the first one at or after a timestamp (ms)."""
-        return await find_offset(
-            self.connection, partition, bound, isolation=self._isolation, timeout_s=self._timeout_s
-        )
+        return await self.fetcher.offset_of(partition, bound)
 
     # -- reading ----------------------------------------------------------------------------------
 
     async def poll(self, timeout_s: float = 1.0, *, max_records: int | None = None) -> list[Record]:
         """Records as soon as there are any, at most `max_records`; none after the timeout."""
         wanted = max_records or self.settings.max_poll_records
-        try:
-            async with asyncio.timeout(timeout_s):
-                while True:
-                    self._arrived.clear()
-                    self._raise_failure()
-                    if records := self._take(wanted):
-                        return records
-                    await self._arrived.wait()
-        except TimeoutError:
-            return []
+        until_s = self._loop.time() + timeout_s
+        while not (records := self.fetcher.take(wanted)) and await self._wait(until_s):
+            pass
+        return records
+
+    async def poll_arrow(
+        self, timeout_s: float = 1.0, *, max_records: int | None = None, headers: bool = False
+    ) -> pa.Table:
+        """The same as a table: topic, partition, offset, timestamp, key, value, and headers if
+        asked for. Nothing is done per record, so it is the way to read millions of them.
+        """
+        from suiro.polled_table import polled_table
+
+        until_s = self._loop.time() + timeout_s
+        while not (taken := self.take_columns(max_records)) and await self._wait(until_s):
+            pass
+        return polled_table(taken, headers=headers)
+
+    def take_columns(
+        self, max_records: int | None = None
+    ) -> list[tuple[TopicPartition, list[ColumnRun]]]:
+        return self.fetcher.take_columns(max_records or self.settings.max_arrow_records)
 
     async def __aiter__(self) -> AsyncIterator[Record]:
         while True:
             for record in await self.poll():
                 yield record
 
-    def _take(self, wanted: int) -> list[Record]:
-        records: list[Record] = []
-        for partition in list(self._assigned):
-            assigned = self._assigned[partition]
-            if not assigned.buffer or len(records) >= wanted:
-                continue
-            records += assigned.buffer.take(wanted - len(records))
-            credit = assigned.buffer.take_credit()
-            if credit and assigned.line is not None:
-                assigned.line.grant(assigned.slot, credit)
-            # Whoever was read goes to the end of the queue, so that nobody starves.
-            self._assigned[partition] = self._assigned.pop(partition)
-        return records
-
-    # -- fetching ---------------------------------------------------------------------------------
-
-    async def _locate(self, assigned: _Assigned) -> None:
-        """Find out where to begin, if nobody said."""
-        if assigned.buffer is not None:
-            return
-        reset = self.settings.auto_offset_reset
-        if reset == "none":
-            raise NoPosition(f"{assigned.partition} has no position, auto_offset_reset is 'none'")
-        offset = await self.offset_of(assigned.partition, Bound(reset))
-        if assigned.buffer is None:
-            assigned.buffer = FetchBuffer(assigned.partition, offset)
-            self._start_fetching(assigned)
-
-    def _start_fetching(self, assigned: _Assigned) -> None:
-        leader = self.connection.leader(assigned.partition)
-        if leader is None:
-            self._scope.start(self._find_leader(assigned), f"find leader of {assigned.partition}")
-            return
-        assert assigned.buffer is not None
-        assigned.slot = next(self._slot_numbers)
-        assigned.line = self._line(leader[1])
-        self._slots[assigned.slot] = assigned
-        assigned.line.start(
-            pb.FetchStart(
-                slot=assigned.slot,
-                topic=assigned.partition.topic,
-                partition=assigned.partition.partition,
-                offset=assigned.buffer.fetch_end,
-                last_epoch=assigned.buffer.last_epoch,
-                credit=self.settings.fetch_credit,
-            )
-        )
-
-    def _line(self, address: Address) -> FetchLine:
-        line = self._lines.get(address)
-        if line is None:
-            line = self._lines[address] = FetchLine(self, address, self._isolation)
-            self._scope.start(line.run(), f"line to {address}")
-        return line
-
-    def on_reply(self, slot: int, reply: Framed[pb.FetchStreamReply]) -> None:
-        """A line brought something; a slot that was given up is answered by silence."""
-        assigned = self._slots.get(slot)
-        if assigned is None:
-            return
-        result = reply.header.result
-        if result.error.code:
-            self._on_error(assigned, error_from_proto(result.error))
-            return
-        assert assigned.buffer is not None
-        assigned.high_watermark = result.high_watermark
-        assigned.buffer.add(reply.body, result.next_offset)
-        self._arrived.set()
-
-    def on_broken(self, line: FetchLine, error: SuiroError) -> None:
-        """A line broke: its partitions are fetched again from where they are."""
-        self._lines.pop(line.address, None)
-        for assigned in [a for a in self._slots.values() if a.line is line]:
-            self._on_error(assigned, error)
-
-    def _on_error(self, assigned: _Assigned, error: SuiroError) -> None:
-        self._forget(assigned)
-        if isinstance(error, OffsetOutOfRange) and self.settings.auto_offset_reset != "none":
-            self._scope.start(self._reset(assigned), f"reset {assigned.partition}")
-        elif error.retriable:
-            self._scope.start(self._find_leader(assigned), f"find leader of {assigned.partition}")
-        else:
-            self._failure = error
-            self._arrived.set()
-
-    async def _reset(self, assigned: _Assigned) -> None:
-        """The position is no longer in the log: begin where `auto_offset_reset` says."""
-        assigned.buffer = None
-        try:
-            await self._locate(assigned)
-        except SuiroError as error:
-            self._failure = error
-            self._arrived.set()
-
-    async def _find_leader(self, assigned: _Assigned) -> None:
-        backoff = Backoff(self.connection.rng)
-        while self._assigned.get(assigned.partition) is assigned and not assigned.is_fetching:
-            topics = [assigned.partition.topic]
-            try:
-                await self.connection.refresh(topics, timeout_s=self._timeout_s)
-            except SuiroError as error:
-                if not error.retriable:
-                    raise
-            if self.connection.leader(assigned.partition) is not None:
-                self._start_fetching(assigned)
-                return
-            await asyncio.sleep(backoff.next_s())
-
-    def _forget(self, assigned: _Assigned) -> None:
-        if assigned.line is not None:
-            assigned.line.stop(assigned.slot)
-            self._slots.pop(assigned.slot, None)
-            assigned.line = None
-
-    def _known(self, partition: TopicPartition) -> _Assigned:
-        assigned = self._assigned.get(partition)
-        if assigned is None:
-            raise InvalidRequest(f"{partition} is not assigned to this consumer")
-        return assigned
+    async def _wait(self, until_s: float) -> bool:
+        """Until there is enough to take or a failure to raise; False if it is too late for more."""
+        began_s = now_s = self._loop.time()
+        while now_s < until_s:
+            self._arrived.clear()
+            ready_in_s = self.fetcher.ready_in_s(now_s - began_s)
+            if ready_in_s == 0:
+                return True
+            left_s = until_s - now_s if ready_in_s is None else min(ready_in_s, until_s - now_s)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left_s):
+                    await self._arrived.wait()
+            now_s = self._loop.time()
+        return False
 
     def _check_exists(self, partition: TopicPartition) -> None:
         count = len(self.connection.topics[partition.topic].partitions)
         if not 0 <= partition.partition < count:
             raise InvalidRequest(f"{partition.topic} has {count} partitions, no {partition}")
-
-    def _raise_failure(self) -> None:
-        if self._failure is not None:
-            failure, self._failure = self._failure, None
-            raise failure
 
     @property
     def _timeout_s(self) -> float:

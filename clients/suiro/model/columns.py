@@ -84,6 +84,18 @@ class KeyColumns:
             return np.arange(base, base + len(self), dtype=np.int64)
         return self.offset_deltas + np.int64(base)
 
+    def offset_at(self, index: int) -> int:
+        """The absolute offset of one record."""
+        delta = index if self.offset_deltas is None else int(self.offset_deltas[index])
+        return self.header.base_offset + delta
+
+    def index_of(self, offset: int) -> int:
+        """The first record at this offset or after it; the number of records if there is none."""
+        delta = max(offset - self.header.base_offset, 0)
+        if self.offset_deltas is None:
+            return min(delta, len(self))
+        return int(np.searchsorted(self.offset_deltas, delta))
+
     def timestamps_ms(self) -> NDArray[np.int64]:
         """The timestamp of each record; the time of the append where the broker set that."""
         if self.timestamp_deltas is None:

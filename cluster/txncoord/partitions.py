@@ -42,14 +42,15 @@ def add(
         raise InvalidRequest(f"a transaction over {count} partitions and groups")
     opened = txn.opened_ms if txn.state is TxnState.ONGOING else now_ms
     renewed = now_ms if txn.is_shared else opened
-    others = tuple(w for w in txn.writers if w.identity != identity)
+    known = txn.writer(identity) is not None
+    writers = tuple(grown if w.identity == identity else w for w in txn.writers)
     joined = moved(
         txn,
         state=TxnState.ONGOING,
         changed_ms=now_ms,
         opened_ms=opened,
         renewed_ms=renewed,
-        writers=(*others, grown),
+        writers=writers if known else (*writers, grown),
     )
     return Decision((joined,), None)
 

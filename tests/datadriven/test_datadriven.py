@@ -11,6 +11,7 @@ from tests.datadriven.metadata_env import MetadataEnv
 from tests.datadriven.partition_env import PartitionEnv
 from tests.datadriven.raft_env import RaftEnv
 from tests.datadriven.runner import Block, check_file, parse, play, render
+from tests.datadriven.txn_env import TxnEnv
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +23,7 @@ AREAS: dict[str, Callable[[], Environment]] = {
     "metadata": MetadataEnv,
     "partition": PartitionEnv,
     "raft": RaftEnv,
+    "txn": TxnEnv,
 }
 
 

@@ -19,7 +19,7 @@ from suiro.model.errors import UnknownGroup
 
 from cluster.groupcoord import members, offsets, rebalance
 from cluster.groupcoord.group import Draft, Group
-from cluster.groupcoord.records import Removed
+from cluster.groupcoord.records import Kind, Removed
 from cluster.groupcoord.requests import GroupPhase, GroupView
 from cluster.groupcoord.sessions import SWEEP_MS, Due, Sessions
 from cluster.groupcoord.subscriptions import Topics
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from cluster.groupcoord.subscriptions import TopicFact
 
 OFFSETS_RETENTION_MS_DEFAULT: Final = 7 * 24 * 3600 * 1000
+
+_ARMING: Final = {Kind.GROUP, Kind.MEMBER, Kind.TARGET}
+"""The records that deadlines depend on; offsets, by far the most, are not among them."""
 
 _SILENT: Final = {
     Due.SESSION: "was not heard within its session timeout",
@@ -73,7 +76,8 @@ class GroupMachine:
         group.apply(record)
         if isinstance(record, Removed) and group.is_forgotten:
             del self.groups[key.group]
-        self._touched[key.group] = None
+        if key.kind in _ARMING:
+            self._touched[key.group] = None
 
     # -- members ----------------------------------------------------------------------------------
 

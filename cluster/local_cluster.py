@@ -51,12 +51,17 @@ def free_port() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How many nodes of which kind; `port` is the first broker's, 0 for a free one."""
+    """How many nodes of which kind; `port` is the first broker's, 0 for a free one. `hosts` are the
+    addresses of the nodes, controllers first, where they are not all this machine's loopback.
+    """
 
     controllers: int = 1
     brokers: int = 1
     port: int = 0
     racks: tuple[str, ...] = ()
+    event_log: bool = False
+    """Whether every node writes `events.jsonl` into its folder."""
+    hosts: tuple[str, ...] = ()
 
 
 class LocalNode:
@@ -69,6 +74,8 @@ class LocalNode:
         self.address = address
         self.log_path = folder / "node.log"
         self.process: subprocess.Popen[bytes] | None = None
+        self.within: tuple[str, ...] = ()
+        """What its command is put behind, to run it in a network namespace for instance."""
         self._log_seen = 0
 
     @property
@@ -82,11 +89,15 @@ class LocalNode:
     def start(self) -> None:
         """Start the process; it serves once `wait_ready` has returned."""
         assert not self.is_running
-        command = [sys.executable, "-m", "cluster", "--config", str(self.config_path)]
+        node = [sys.executable, "-m", "cluster", "--config", str(self.config_path)]
         with self.log_path.open("ab") as log:
             self._log_seen = log.tell()
             self.process = subprocess.Popen(
-                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+                [*self.within, *node],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
             )
 
     def wait_ready(self, timeout_s: float = READY_TIMEOUT_S) -> None:
@@ -129,7 +140,9 @@ class LocalCluster:
         content = json.loads(plan.read_text())
         self.cluster_id: str = content["cluster_id"]
         self.nodes = {
-            name: LocalNode(name, directory / name, NodeId(node["id"]), Address(HOST, node["port"]))
+            name: LocalNode(
+                name, directory / name, NodeId(node["id"]), Address(node["host"], node["port"])
+            )
             for name, node in content["nodes"].items()
         }
 
@@ -204,9 +217,10 @@ def _lay_out(directory: Path, layout: Layout) -> None:
         raise InvalidConfig("a cluster needs at least one controller and one broker")
     dice = random.SystemRandom()
     cluster_id = random_cluster_id(dice)
+    hosts = layout.hosts or (HOST,) * (layout.controllers + layout.brokers)
     controllers = [
-        Founder(NodeId(FIRST_CONTROLLER + i), random_directory_id(dice), Address(HOST, free_port()))
-        for i in range(layout.controllers)
+        Founder(NodeId(FIRST_CONTROLLER + i), random_directory_id(dice), Address(host, free_port()))
+        for i, host in enumerate(hosts[: layout.controllers])
     ]
     addresses = [founder.address for founder in controllers]
     nodes = []
@@ -220,15 +234,19 @@ def _lay_out(directory: Path, layout: Layout) -> None:
         port = layout.port if number == 1 and layout.port else free_port()
         identity = Identity(cluster_id, NodeId(number), random_directory_id(dice))
         rack = layout.racks[(number - 1) % len(layout.racks)] if layout.racks else ""
-        _make_node(folder, identity, Address(HOST, port), addresses, rack=rack)
-        nodes.append(LocalNode(folder.name, folder, NodeId(number), Address(HOST, port)))
+        address = Address(hosts[layout.controllers + number - 1], port)
+        _make_node(folder, identity, address, addresses, rack=rack)
+        nodes.append(LocalNode(folder.name, folder, NodeId(number), address))
     _save_plan(directory, cluster_id, nodes)
 
 
 def _save_plan(directory: Path, cluster_id: str, nodes: list[LocalNode]) -> None:
     content = {
         "cluster_id": cluster_id,
-        "nodes": {node.name: {"id": node.node_id, "port": node.address.port} for node in nodes},
+        "nodes": {
+            node.name: {"id": node.node_id, "host": node.address.host, "port": node.address.port}
+            for node in nodes
+        },
     }
     (directory / PLAN).write_text(json.dumps(content, indent=1) + "\n")
 

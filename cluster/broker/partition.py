@@ -194,12 +194,19 @@ class Partition:
     def tick(self) -> None:
         now_ms = self._now_ms()
         if self._leader is not None:
+            if not self._at.lease.holds(now_ms):
+                self._turn_away()  # cut off: there is nobody else to tell those who wait
+                self._tell_readers()
             self._lead(self._leader.tick(now_ms))
         elif self._follower is not None:
             self._follow(self._follower.tick(now_ms), b"")
 
     def _resign(self) -> None:
         self._leader = self._follower = None
+        self._turn_away()
+
+    def _turn_away(self) -> None:
+        """Whoever waits for a commit has to ask another broker what became of it."""
         for waiter in self._producers.drain():
             if not waiter.done():
                 waiter.set_exception(self._not_leader())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import Any, cast
 
@@ -26,14 +27,14 @@ class Nobody:
         return lambda *_: None
 
 
-def led_by_one() -> Partition:
-    """A partition that broker 1 leads alone in epoch 5, with a lease that does not end."""
+def led_by_one(*others: int) -> Partition:
+    """A partition that broker 1 leads in epoch 5, with a lease that does not end."""
     lease = Lease(0)
     lease.until_ms = 1 << 62
     situation = Situation(ONE, {ONE: node(1, 10)}, lease, SystemClock(), cast("Any", Nobody()))
-    alone = state(1, replicas=(1,))
-    partition = Partition(TopicPartition("t", 0), situation, Place().open(), alone)
-    partition.on_state(alone, B1)
+    now = state(1, *others, replicas=(1, *others))
+    partition = Partition(TopicPartition("t", 0), situation, Place().open(), now)
+    partition.on_state(now, B1)
     return partition
 
 
@@ -60,3 +61,20 @@ async def test_an_append_is_not_answered_in_a_later_epoch() -> None:
     assert partition.high_watermark == info.end
     with pytest.raises(NotLeader):
         await partition.wait_committed(info.end, LeaderEpoch(5), 1)
+
+
+async def test_a_leader_without_a_lease_lets_go_of_those_who_wait() -> None:
+    partition = led_by_one(2)
+    info = partition.append(batch(2), acks=-1)
+    told: list[str] = []
+    partition.watch(lambda: told.append("look again"))
+    waiting = asyncio.create_task(partition.wait_committed(info.end, LeaderEpoch(5), 60))
+    await asyncio.sleep(0)
+    partition.tick()
+    assert not waiting.done()
+    assert not told
+    partition._at.lease.on_broken()
+    partition.tick()
+    with pytest.raises(NotLeader):
+        await waiting
+    assert told

@@ -45,6 +45,8 @@ class NodeConfig:
     offsets_partitions: int = 16
     transactions_partitions: int = 16
     log_format: str = "human"
+    event_log: Path | None = None
+    """A file for what this node did, one JSON object per line; None writes none."""
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.roles) - set(ROLES))
@@ -96,7 +98,7 @@ def _convert(key: str, value: Any) -> Any:
             return parse_address(value)
         case "controllers":
             return tuple(parse_address(item) for item in value)
-        case "data_dir":
+        case "data_dir" | "event_log":
             return Path(value)
         case "log_dirs":
             return tuple(Path(item) for item in value)

@@ -9,6 +9,7 @@ import logging
 import random
 import signal
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from suiro.loop_thread import new_loop
@@ -16,6 +17,7 @@ from suiro.transport.grpc_transport import GrpcTransport
 
 from cluster.host.clock import SystemClock
 from cluster.host.env import Env
+from cluster.host.events import FileEvents
 from cluster.host.fs import OsFs
 from cluster.host.metrics import Metrics
 from cluster.host.offload import Inline, Threads
@@ -43,7 +45,11 @@ def run_node(config: NodeConfig, on_ready: Callable[[], None] | None = None) -> 
 async def serve(config: NodeConfig, on_ready: Callable[[], None] | None = None) -> None:
     """Run one node in this loop; the first signal stops it, a second one kills it."""
     threads = Threads("suiro-io", THREADS)
-    node = Node(config, real_env(threads))
+    env = real_env(threads)
+    if config.event_log is not None:
+        events = FileEvents(config.event_log, config.node_id, env.clock)
+        env = replace(env, events=events)
+    node = Node(config, env)
     running = asyncio.create_task(node.run(), name="node")
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -58,6 +64,7 @@ async def serve(config: NodeConfig, on_ready: Callable[[], None] | None = None) 
     finally:
         ready.cancel()
         threads.close()
+        env.events.close()
     logging.getLogger("suiro.node").info("node %d has stopped", config.node_id)
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 HOST: Final = "127.0.0.1"
 PLAN: Final = "cluster.json"
+EVENTS: Final = "events.jsonl"
 FIRST_CONTROLLER: Final = 101
 READY_TIMEOUT_S: Final = 60.0
 STOP_TIMEOUT_S: Final = 30.0
@@ -238,6 +239,9 @@ def _lay_out(directory: Path, layout: Layout) -> None:
         _make_node(folder, identity, address, addresses, rack=rack)
         nodes.append(LocalNode(folder.name, folder, NodeId(number), address))
     _save_plan(directory, cluster_id, nodes)
+    for node in nodes if layout.event_log else ():
+        with node.config_path.open("a") as config:
+            config.write(f'event_log = "{(node.folder / EVENTS).absolute()}"\n')
 
 
 def _save_plan(directory: Path, cluster_id: str, nodes: list[LocalNode]) -> None:

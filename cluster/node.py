@@ -173,6 +173,8 @@ class Node:
         if notice is None:
             self._lease.on_broken()
             return
+        if notice.fenced and self._env.events.on:
+            self._env.events.emit("fenced", committed_index=notice.committed_index)
         self._lease.on_notice(
             sent_ms=int(sent_ms),
             session_timeout_ms=notice.session_timeout_ms,

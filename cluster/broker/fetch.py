@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from suiro._proto import broker_pb2 as pb
 from suiro.model.error_base import SuiroError
+from suiro.model.errors import OffsetNotAvailable
 from suiro.model.ids import TopicPartition
 from suiro.model.limits import FETCH_BYTES_MAX, FETCH_CHUNK_BYTES, FETCH_WAIT_MS_MAX
 from suiro.transport.framing import Framed
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
     from cluster.broker.replicas import Replicas
 
     FetchStream = Stream[Framed[pb.FetchStreamReply], pb.FetchStreamRequest]
+
+RECHECK_S: Final = 1.0
+AHEAD_S_MAX: Final = 2.0
+"""A follower in sync hears of a high watermark within a fraction of this."""
 
 
 class FetchHandler:
@@ -71,8 +77,12 @@ class FetchHandler:
             limit = min(part.max_bytes or budget, max(budget - total, 1))
             try:
                 partition = self._replicas.get(TopicPartition(part.topic, part.partition))
+                partition.check_reader(part.offset, nearby=bool(request.rack))
                 partition.check_epoch(part.last_epoch)
-                run = partition.read(part.offset, limit, request.isolation)
+                nearby = bool(request.rack)
+                run = partition.read(part.offset, limit, request.isolation, nearby=nearby)
+                if part.offset > run.high_watermark:
+                    raise ahead(partition, part.offset)
             except SuiroError as error:
                 results.append(pb.FetchResult(error=error_to_proto(error)))
                 failed = True
@@ -93,6 +103,8 @@ class _Slot:
     partition: Partition
     offset: int
     credit: int
+    ahead_since_s: float | None = None
+    """Since when its reader has been waiting for offsets that this follower has not heard of."""
 
 
 class _FetchSession:
@@ -103,6 +115,7 @@ class _FetchSession:
         self._stream = stream
         self._slots: dict[int, _Slot] = {}
         self._isolation: Isolation | None = None
+        self._nearby = False
         self._notes: deque[Framed[pb.FetchStreamReply]] = deque()
         self._wake = asyncio.Event()
 
@@ -120,6 +133,7 @@ class _FetchSession:
     def _take(self, request: pb.FetchStreamRequest) -> None:
         if self._isolation is None:
             self._isolation = request.isolation
+            self._nearby = bool(request.rack)
             hello = pb.FetchStreamReply(hello=self._replicas.hello_reply())
             self._notes.append(Framed(hello))
         for number in request.stop:
@@ -136,6 +150,7 @@ class _FetchSession:
         try:
             partition = self._replicas.get(TopicPartition(start.topic, start.partition))
             self._replicas.check_topic_id(partition, start.topic_id)
+            partition.check_reader(start.offset, nearby=self._nearby)
             partition.check_epoch(start.last_epoch)
         except SuiroError as error:
             self._fail(start.slot, error)
@@ -153,6 +168,17 @@ class _FetchSession:
                 if slot.credit > 0:
                     sent |= await self._send_some(slot)
             if not sent:
+                await self._wait()
+
+    async def _wait(self) -> None:
+        """Until something has changed. A follower looks again by itself, too: nobody tells it that
+        it no longer hears from the leader or the controllers.
+        """
+        if not self._nearby:
+            await self._wake.wait()
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(RECHECK_S):
                 await self._wake.wait()
 
     async def _send_some(self, slot: _Slot) -> bool:
@@ -160,7 +186,8 @@ class _FetchSession:
         assert self._isolation is not None
         try:
             limit = min(slot.credit, FETCH_CHUNK_BYTES)
-            run = slot.partition.read(slot.offset, limit, self._isolation)
+            run = slot.partition.read(slot.offset, limit, self._isolation, nearby=self._nearby)
+            self._check_ahead(slot, run)
         except SuiroError as error:
             self._drop(slot)
             self._fail(slot.number, error)
@@ -174,6 +201,16 @@ class _FetchSession:
         await self._stream.send(Framed(reply, run.batches))
         return True
 
+    def _check_ahead(self, slot: _Slot, run: Run) -> None:
+        """The leader may have told the reader more than this follower knows; but not for long."""
+        if slot.offset <= run.high_watermark:
+            slot.ahead_since_s = None
+            return
+        now_s = asyncio.get_running_loop().time()
+        slot.ahead_since_s = slot.ahead_since_s or now_s
+        if now_s - slot.ahead_since_s > AHEAD_S_MAX:
+            raise ahead(slot.partition, slot.offset)
+
     def _fail(self, number: int, error: SuiroError) -> None:
         result = pb.FetchResult(error=error_to_proto(error))
         self._notes.append(Framed(pb.FetchStreamReply(slot=number, result=result)))
@@ -182,6 +219,14 @@ class _FetchSession:
         self._slots.pop(slot.number, None)
         if not any(other.partition is slot.partition for other in self._slots.values()):
             slot.partition.unwatch(self._wake.set)
+
+
+def ahead(partition: Partition, offset: int) -> OffsetNotAvailable:
+    """For a reader that is ahead of a follower: the leader knows whether that can be."""
+    return OffsetNotAvailable(
+        f"{partition.partition}: offset {offset} is beyond {partition.high_watermark}, the high "
+        "watermark that this follower knows"
+    )
 
 
 def fetch_result(run: Run) -> pb.FetchResult:

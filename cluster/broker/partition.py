@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from suiro._proto.common_pb2 import READ_COMMITTED
 from suiro.model.batch import walk
 from suiro.model.errors import (
     FencedLeaderEpoch,
     NotLeader,
+    OffsetNotAvailable,
     OffsetOutOfRange,
     TimedOut,
     UnknownLeaderEpoch,
@@ -47,45 +48,18 @@ from cluster.host.waitlist import Waitlist
 from cluster.log.config import Flush
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from suiro._proto.common_pb2 import Isolation
     from suiro.model.batch import Buffer
     from suiro.model.error_base import SuiroError
     from suiro.model.ids import BrokerEpoch, NodeId, TopicPartition
-    from suiro.model.image import Node
     from suiro.model.records import PartitionState
 
     from cluster.broker.replication_effects import FollowerEffect, LeaderEffect
     from cluster.broker.replication_epochs import Divergence, Position
-    from cluster.host.clock import Clock
-    from cluster.host.lease import Lease
+    from cluster.broker.situation import Situation
     from cluster.log.partition_log import AppendInfo, PartitionLog
-
-
-class Neighbours(Protocol):
-    """The world around a partition: other replicas, the controller, the disk's syncer."""
-
-    def ready(self, node: NodeId, stream: int, partition: Partition) -> None: ...
-    def refuse(
-        self, node: NodeId, stream: int, partition: Partition, error: SuiroError
-    ) -> None: ...
-    def propose(self, partition: Partition, proposal: ProposeIsr) -> None: ...
-    def announce(self, partition: Partition, position: Position) -> None: ...
-    def ack(self, partition: Partition, held_end: Offset) -> None: ...
-    def appended(self, partition: Partition) -> None: ...
-    def event(self, partition: Partition, effect: LeaderEffect | FollowerEffect) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """What every partition of a broker shares."""
-
-    node: NodeId
-    nodes: Mapping[NodeId, Node]
-    lease: Lease
-    clock: Clock
-    neighbours: Neighbours
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +138,8 @@ class Partition:
         self._tell_readers()
 
     def _take_role(self, role: ReplicaRole, now_ms: int) -> None:
+        if self._at.events.on:
+            self._at.events.role(self, role)
         if self._held_end() < self.log.log_end:
             self._at.neighbours.appended(self)  # what a crash left unsynced counts once it is
         if role is ReplicaRole.LEADER:
@@ -270,6 +246,8 @@ class Partition:
 
     def on_synced(self) -> None:
         """The log has been synced up to its `synced_end`."""
+        if self._at.events.on:
+            self._at.events.synced(self)
         if self.log.config.flush is not Flush.ACK:
             return
         if self._leader is not None:
@@ -288,14 +266,34 @@ class Partition:
 
     # -- reading ----------------------------------------------------------------------------------
 
-    def read(self, offset: int, bytes_max: int, isolation: Isolation) -> Run:
-        """Whole batches from the one that contains `offset`, as far as the reader may see."""
-        leader = self._leading()
+    def check_reader(self, offset: int, *, nearby: bool) -> None:
+        """Refuse a reader, or send it to the leader. With `nearby` a follower in sync serves too;
+        what is out of range only the leader can say (row 27).
+        """
+        if self._leader is not None or self._follower is None or not nearby:
+            self._leading()
+            return
+        self._at.lease.check(self.partition, self._now_ms())
+        if self._at.node not in self.state.isr:
+            raise self._not_leader()
+        self._follower.check_high_watermark()
+        if offset < self.log.log_start:
+            raise OffsetNotAvailable(f"{self.partition}: follower begins at {self.log.log_start}")
+
+    def read(
+        self, offset: int, bytes_max: int, isolation: Isolation, *, nearby: bool = False
+    ) -> Run:
+        """Whole batches from the one that contains `offset`, as far as the reader may see. A
+        follower has nothing yet for a reader that is ahead of the high watermark it has heard of.
+        """
+        self.check_reader(offset, nearby=nearby)
         stable = self.log.last_stable_offset(self.high_watermark)
         until = stable if isolation == READ_COMMITTED else self.high_watermark
         start = self.log.log_start
         if offset > self.high_watermark:
-            leader.check_high_watermark()
+            if self._leader is None:
+                return Run((), offset, self.high_watermark, stable, start)
+            self._leader.check_high_watermark()
         if not start <= offset <= self.high_watermark:
             raise OffsetOutOfRange(self.partition, offset, start, self.high_watermark)
         if offset >= until:
@@ -316,7 +314,7 @@ class Partition:
 
     def check_epoch(self, last_epoch: int) -> None:
         """Refuse a reader whose last record is of an epoch that this log does not know."""
-        current = self._leading().state.leader_epoch
+        current = self.state.leader_epoch
         if last_epoch > current:
             raise UnknownLeaderEpoch(f"{self.partition}: epoch {last_epoch}, here it is {current}")
         if last_epoch >= 0 and self.log.end_offset_for(LeaderEpoch(last_epoch)) is None:
@@ -464,6 +462,8 @@ class Partition:
 
     def _raise_high_watermark(self, offset: Offset) -> None:
         self.high_watermark = offset
+        if self._at.events.on:
+            self._at.events.effect(self, HighWatermark(offset))
         for waiter in self._producers.release(offset):
             if not waiter.done():
                 waiter.set_result(None)

@@ -18,10 +18,11 @@ from suiro.model.ids import NO_BROKER_EPOCH, NodeId, TopicPartition
 from suiro.model.records import ConfigResource
 from suiro.version import PROTOCOL_MAX
 
-from cluster.broker.partition import Partition, Situation
+from cluster.broker.partition import Partition
 from cluster.broker.replication_hub import ReplicationHub
 from cluster.broker.replication_role import ReplicaRole, role_of
 from cluster.broker.shard_guard import check_writer
+from cluster.broker.situation import Situation
 from cluster.log.config import Flush, LogConfig
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Replicas:
         self.cluster_id = hello.cluster_id
         self.broker_epoch = NO_BROKER_EPOCH
         self.hub = ReplicationHub(env, hello, nodes, quorum, self.by_id)
-        self._situation = Situation(self.node, nodes, lease, env.clock, self.hub)
+        self._situation = Situation(self.node, nodes, lease, env.clock, self.hub, self.hub.events)
         self._nodes = nodes
         self._env = env
         self._directories = directories

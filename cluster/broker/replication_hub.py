@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from suiro.model.ids import NodeId
 
 from cluster.broker.isr_proposer import IsrProposer
+from cluster.broker.replica_events import ReplicaEvents
 from cluster.broker.replication_effects import RestartAt, TruncateReason, TruncateTo
 from cluster.broker.replication_sender import ReplicationSender
 from cluster.broker.replicator import Replicator
@@ -45,6 +46,7 @@ class ReplicationHub:
         quorum: QuorumClient,
         find: Callable[[PartitionId], Partition | None],
     ) -> None:
+        self.events = ReplicaEvents(env.events)
         self.syncer = Syncer(env.offload, env.clock)
         self.sender = ReplicationSender(hello.cluster_id, find, env.clock)
         self._env = env
@@ -86,9 +88,13 @@ class ReplicationHub:
         self._following[partition].ack(partition, held_end)
 
     def appended(self, partition: Partition) -> None:
+        if self.events.on:
+            self.events.appended(partition)
         self.syncer.appended(partition)
 
     def event(self, partition: Partition, effect: LeaderEffect | FollowerEffect) -> None:
+        if self.events.on:
+            self.events.effect(partition, effect)
         if isinstance(effect, TruncateTo | RestartAt) and effect.reason is TruncateReason.LOST:
             log.warning("%s: committed records are lost: %s", partition.partition, effect)
         else:
@@ -117,6 +123,8 @@ class ReplicationHub:
         self.role_changes(partition, None)
         self.keep_ticking(partition, wanted=False)
         self.syncer.forget(partition)
+        if self.events.on:
+            self.events.forget(partition)
 
     def _replicator(self, leader: NodeId) -> Replicator:
         replicator = self._replicators.get(leader)

@@ -226,6 +226,8 @@ class Controller:
     def _set_serving(self, serving: bool) -> None:
         self._is_serving = serving
         self._metrics.on_serving(serving)
+        if self.env.events.on:
+            self.env.events.emit("serving", serving=serving, term=self.driver.raft.status().term)
 
     def _perform(self, effect: Any) -> None:
         assert isinstance(effect, UncleanElection)

@@ -18,6 +18,7 @@ from suiro.model.image import ClusterImage
 from cluster.controller_quorum.entry_codec import pack, unpack
 from cluster.controller_quorum.messages import EntryKind, Snapshot
 from cluster.controller_quorum.metadata import MetadataMachine
+from cluster.controller_quorum.quorum_events import tell_committed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -72,6 +73,8 @@ class MetadataReplica:
                 await self._build_up_to(entries[0].index - 1)
             if not self._is_stale:
                 self._apply(entries)
+        if self._env.events.on:
+            tell_committed(self._env.events, entries)
         self._entries_since += len(entries)
         self._bytes_since += sum(len(entry.data) for entry in entries)
         self._grown.set()

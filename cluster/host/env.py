@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from cluster.host.events import NO_EVENTS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from suiro.transport.api import Service, Transport
 
     from cluster.host.clock import Clock
+    from cluster.host.events import Events
     from cluster.host.fs import Fs
     from cluster.host.metrics import Metrics
     from cluster.host.offload import Offload
@@ -47,3 +50,4 @@ class Env:
     rng: Random
     metrics: Metrics
     make_server: Callable[[Sequence[Service]], Serving]
+    events: Events = NO_EVENTS

@@ -20,6 +20,8 @@ from suiro.settings import DEFAULT_PORT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from cluster.local_cluster import Layout
+
 READY_TIMEOUT_S = 60.0
 POLL_S = 0.02
 UP = "up"
@@ -44,6 +46,9 @@ def up(
     join: Annotated[
         bool, typer.Option("--join", help="Add one more broker to the cluster in --data-dir.")
     ] = False,
+    event_log: Annotated[
+        bool, typer.Option("--event-log", help="Each node tells what it does in events.jsonl.")
+    ] = False,
     background: Annotated[
         bool, typer.Option("--background", help="Return once it serves; `suiro down` stops it.")
     ] = False,
@@ -60,9 +65,18 @@ def up(
     elif join:
         _run_one_more(data_dir, racks or "")
     elif brokers is None:
-        _run_one_process(data_dir, Address("127.0.0.1", port))
+        _run_one_process(data_dir, Address("127.0.0.1", port), event_log)
     else:
-        _run_many_processes(data_dir, brokers, controllers, port, racks)
+        from cluster.local_cluster import Layout
+
+        layout = Layout(
+            controllers=controllers,
+            brokers=brokers,
+            port=port,
+            racks=tuple(racks.split(",")) if racks else (),
+            event_log=event_log,
+        )
+        _run_many_processes(data_dir, layout)
 
 
 def down(data_dir: DataDir = Path(".suiro")) -> None:
@@ -83,7 +97,7 @@ def down(data_dir: DataDir = Path(".suiro")) -> None:
     typer.echo("stopped")
 
 
-def _run_one_process(data_dir: Path, listen: Address) -> None:
+def _run_one_process(data_dir: Path, listen: Address, event_log: bool) -> None:
     from cluster.config import NodeConfig
     from cluster.host.fs import OsFs
     from cluster.host.store import RocksStore
@@ -104,22 +118,18 @@ def _run_one_process(data_dir: Path, listen: Address) -> None:
         founder = Founder(identity.node_id, identity.directory_id, listen)
         format_directory(fs, RocksStore, data_dir, identity, [founder])
     config = NodeConfig(
-        node_id=NodeId(1), roles=("controller", "broker"), data_dir=data_dir, listen=listen
+        node_id=NodeId(1),
+        roles=("controller", "broker"),
+        data_dir=data_dir,
+        listen=listen,
+        event_log=data_dir / "events.jsonl" if event_log else None,
     )
     run_node(config, lambda: _say_ready(f"suiro://{listen}", data_dir))
 
 
-def _run_many_processes(
-    data_dir: Path, brokers: int, controllers: int, port: int, racks: str | None
-) -> None:
-    from cluster.local_cluster import Layout, LocalCluster
+def _run_many_processes(data_dir: Path, layout: Layout) -> None:
+    from cluster.local_cluster import LocalCluster
 
-    layout = Layout(
-        controllers=controllers,
-        brokers=brokers,
-        port=port,
-        racks=tuple(racks.split(",")) if racks else (),
-    )
     cluster = LocalCluster(data_dir, layout)
     signal.signal(signal.SIGTERM, _interrupt)
     try:

@@ -52,6 +52,9 @@ SEGMENT_BYTES_MAX: Final = (1 << 31) - 1
 
 INDEX_INTERVAL_BYTES_DEFAULT: Final = 4096
 
+EVENTS_WAITING_MAX: Final = 100_000
+"""Lines of the event log that wait to be written: a second of appends, tens of megabytes."""
+
 # -- the machines ---------------------------------------------------------------------------------
 DECISIONS_WAITING_MAX: Final = 10_000
 """Replies of one machine that wait for their commit: seconds of work at any rate we have seen."""

@@ -10,7 +10,8 @@ import pytest
 from suiro.model.errors import NotLeader
 from suiro.model.ids import BrokerEpoch, LeaderEpoch, NodeId, Offset, PartitionEpoch, TopicPartition
 
-from cluster.broker.partition import Partition, Situation
+from cluster.broker.partition import Partition
+from cluster.broker.situation import Situation
 from cluster.host.clock import SystemClock
 from cluster.host.lease import Lease
 from tests.unit.broker.replication_kit import node, state

@@ -36,6 +36,7 @@ class AskCoordinator(Protocol):
         transactional_id: str,
         identity: ProducerIdentity,
         partitions: Sequence[TopicPartition],
+        /,
     ) -> None: ...
 
 

@@ -131,6 +131,7 @@ class Node:
             if broker is not None:
                 working.append(tasks.create_task(broker.run(), name="broker"))
             await self._unfenced()
+            await self._in_sync()
             try:
                 await self._serve()
             except asyncio.CancelledError:
@@ -159,6 +160,11 @@ class Node:
     async def _unfenced(self) -> None:
         node_id = self.config.node_id
         while (node := self._feed.image.nodes.get(node_id)) is None or node.fenced:
+            await self._feed.changed()
+
+    async def _in_sync(self) -> None:
+        """Ready is who has caught up: whoever restarts the nodes in turn may go on then (L2)."""
+        while self._broker is not None and self._broker.is_catching_up:
             await self._feed.changed()
 
     async def _on_delta(self, image: ClusterImage, delta: Delta, index: int) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cluster.broker.log_directories import LogDirectories
 from cluster.broker.producer_ids import ProducerIds
 from cluster.broker.replicas import Replicas
+from cluster.broker.replication_role import is_outside
 from cluster.broker.service import AdminProxy, BrokerService
 
 if TYPE_CHECKING:
@@ -52,6 +53,12 @@ class Broker:
 
     async def on_delta(self, image: ClusterImage, delta: Delta) -> None:
         await self.replicas.on_delta(image, delta)
+
+    @property
+    def is_catching_up(self) -> bool:
+        """Whether a replica here is on its way back into the ISR of another broker's partition."""
+        replicas = self.replicas
+        return any(is_outside(replicas.node, partition.state) for partition in replicas.all())
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:

@@ -47,3 +47,12 @@ def role_of(
     if not state.has_leader or state.leader_epoch < last_epoch:
         return ReplicaRole.WAITING
     return ReplicaRole.LEADER if state.leader == node else ReplicaRole.FOLLOWER
+
+
+def is_outside(node: NodeId, state: PartitionState) -> bool:
+    """Whether a node has a replica, somebody to follow, and is not in the ISR; one that is being
+    added by a reassignment may take its time.
+    """
+    moving = state.reassignment
+    is_new = moving is not None and node in moving.adding
+    return state.has_leader and node in state.replicas and node not in state.isr and not is_new

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from suiro.model.errors import NotLeader
 from suiro.model.ids import NO_LEADER, BrokerEpoch, LeaderEpoch, NodeId, TopicPartition
+from suiro.model.records import Reassignment
 
-from cluster.broker.replication_role import ReplicaRole, role_of
+from cluster.broker.replication_role import ReplicaRole, is_outside, role_of
 from cluster.host.lease import Lease
 from tests.unit.broker.replication_kit import EPOCH, node, state
 
@@ -92,3 +95,15 @@ def test_no_role_by_an_image_that_does_not_know_this_incarnation() -> None:
 def test_no_role_by_an_image_older_than_the_log() -> None:
     assert role(2, last_epoch=EPOCH + 1) is ReplicaRole.WAITING
     assert role(2, last_epoch=EPOCH) is ReplicaRole.FOLLOWER
+
+
+def test_who_is_ready() -> None:
+    """A replica that has somebody to follow and is not in sync is not; one that is only being added
+    may take its time, and one that nobody leads has nobody to catch up with."""
+    two = NodeId(2)
+    assert is_outside(two, state(1, 3))
+    assert not is_outside(two, state(1, 2))
+    assert not is_outside(NodeId(4), state(1, 2))
+    assert not is_outside(two, replace(state(1, 3), leader=NO_LEADER))
+    adding = Reassignment(target=(NodeId(1), two), adding=(two,))
+    assert not is_outside(two, replace(state(1, 3), reassignment=adding))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 from typing import TYPE_CHECKING, Final
 
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
 log = logging.getLogger("suiro.broker")
 
 TICK_S: Final = 0.25
+REST_TICKS: Final = 4
+"""A partition at rest is ticked every so many ticks: less often than a leader takes for a pause."""
+RESTLESS_MS: Final = 5_000
+"""How long a partition counts as busy after something has happened: any retry is due by then."""
 
 
 class ReplicationHub:
@@ -59,6 +64,7 @@ class ReplicationHub:
         self._tasks: asyncio.TaskGroup | None = None
         self._running: dict[NodeId, asyncio.Task[None]] = {}
         self._ticking: dict[Partition, None] = {}
+        self._restless: dict[Partition, float] = {}
 
     async def run(self, broker_epoch: BrokerEpoch) -> None:
         self._broker_epoch = self._proposer.broker_epoch = broker_epoch
@@ -79,15 +85,18 @@ class ReplicationHub:
         self.sender.refuse(node, stream, partition, error)
 
     def propose(self, partition: Partition, proposal: ProposeIsr) -> None:
+        self._stir(partition)
         self._proposer.propose(partition, proposal)
 
     def announce(self, partition: Partition, position: Position) -> None:
+        self._stir(partition)
         self._following[partition].announce(partition, position)
 
     def ack(self, partition: Partition, held_end: Offset) -> None:
         self._following[partition].ack(partition, held_end)
 
     def appended(self, partition: Partition) -> None:
+        self._stir(partition)
         if self.events.on:
             self.events.appended(partition)
         self.syncer.appended(partition)
@@ -116,8 +125,10 @@ class ReplicationHub:
         """Only partitions with other replicas have anything that time changes."""
         if wanted:
             self._ticking[partition] = None
+            self._stir(partition)
         else:
             self._ticking.pop(partition, None)
+            self._restless.pop(partition, None)
 
     def forget(self, partition: Partition) -> None:
         self.role_changes(partition, None)
@@ -146,8 +157,19 @@ class ReplicationHub:
         node = self._nodes.get(node_id)
         return None if node is None or node.fenced else node.registration.address
 
+    def _stir(self, partition: Partition) -> None:
+        if partition in self._ticking:
+            self._restless[partition] = self._env.clock.monotonic_ms() + RESTLESS_MS
+
     async def _tick_forever(self) -> None:
-        while True:
+        """Those that something has happened to each time, of the others a share each time."""
+        for number in itertools.count():
             await asyncio.sleep(TICK_S)
-            for partition in list(self._ticking):
+            now_ms = self._env.clock.monotonic_ms()
+            for partition, until_ms in list(self._restless.items()):
                 partition.tick()
+                if until_ms < now_ms:
+                    self._restless.pop(partition, None)
+            for partition in list(self._ticking)[number % REST_TICKS :: REST_TICKS]:
+                if partition not in self._restless:
+                    partition.tick()

@@ -126,6 +126,8 @@ class ConsumerSettings:
     fetch_min_bytes: int = 1
     """A poll waits until so much is there, but for at most `fetch_max_wait_ms`."""
     fetch_max_wait_ms: float = 500.0
+    client_rack: str = ""
+    """Where this consumer is: read from an in-sync replica of the same rack, if there is one."""
     request_timeout_ms: float = 30_000.0
     client_id: str = "suiro-python"
 

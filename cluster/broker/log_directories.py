@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from suiro.model.records import PartitionId
+
 from cluster.log.checkpoints import mark_clean, take_clean
-from cluster.log.home import LogHome, remove_destroyed
+from cluster.log.home import LogHome, find_homes, remove_destroyed
 from cluster.log.partition_log import PartitionLog
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ class LogDirectories:
         self._env = env
         self._paths = paths
         self._directories: list[_Directory] = []
+        self.strays: dict[PartitionId, LogHome] = {}
+        """What is on the disks and not open: nobody has asked for it yet, or ever will."""
         self._discarding: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -50,6 +54,8 @@ class LogDirectories:
             self._env.fs.make_directory(path)
             store = await self._env.offload.run(partial(self._env.open_store, path / "state"))
             self._directories.append(_Directory(path, store, take_clean(store)))
+            for home in await self._env.offload.run(partial(find_homes, self._env.fs, store, path)):
+                self.strays[PartitionId(home.topic_id, home.partition.partition)] = home
             self._discard(partial(remove_destroyed, self._env.fs, path))
 
     @property
@@ -69,6 +75,7 @@ class LogDirectories:
             partial(PartitionLog.open, home, config, now_ms=now_ms, discard=self._discard)
         )
         directory.logs += 1
+        self.strays.pop(PartitionId(topic_id, where.partition), None)
         return opened
 
     async def delete(self, log_to_delete: PartitionLog) -> None:
@@ -80,6 +87,18 @@ class LogDirectories:
 
         self._discard(await self._env.offload.run(destroy))
         log.info("%s: replica deleted", log_to_delete.home.partition)
+
+    async def delete_stray(self, partition_id: PartitionId) -> None:
+        """The same with what was never opened."""
+        home = self.strays.pop(partition_id)
+        self._discard(await self._env.offload.run(home.destroy))
+        log.info("%s: stray replica deleted", home.partition)
+
+    async def let_go(self, unwanted: PartitionLog) -> None:
+        """Close a log and keep its files: whether they are to go is not known yet."""
+        await self._env.offload.run(unwanted.close)
+        home = unwanted.home
+        self.strays[PartitionId(home.topic_id, home.partition.partition)] = home
 
     async def close(self, broker_epoch: BrokerEpoch | None) -> None:
         """Close the stores; with an epoch, mark the shutdown as clean."""

@@ -43,6 +43,7 @@ from cluster.broker.replication_effects import (
     TruncateTo,
 )
 from cluster.broker.replication_role import ReplicaRole, role_of
+from cluster.broker.situation import Outgoing
 from cluster.broker.visible import committed_only
 from cluster.host.waitlist import Waitlist
 from cluster.log.config import Flush
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from suiro.model.records import PartitionState
 
     from cluster.broker.replication_effects import FollowerEffect, LeaderEffect
-    from cluster.broker.replication_epochs import Divergence, Position
+    from cluster.broker.replication_epochs import Position
     from cluster.broker.situation import Situation
     from cluster.log.partition_log import AppendInfo, PartitionLog
 
@@ -71,18 +72,6 @@ class Run:
     high_watermark: int
     last_stable_offset: int
     log_start: int
-
-
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """What to send to a follower next."""
-
-    leader_epoch: LeaderEpoch
-    start: Offset
-    data: bytes
-    high_watermark: Offset
-    log_start: Offset
-    diverging: Divergence | None
 
 
 class Partition:
@@ -317,6 +306,8 @@ class Partition:
         current = self.state.leader_epoch
         if last_epoch > current:
             raise UnknownLeaderEpoch(f"{self.partition}: epoch {last_epoch}, here it is {current}")
+        if self._leader is None:
+            return  # a follower may just not have it yet
         if last_epoch >= 0 and self.log.end_offset_for(LeaderEpoch(last_epoch)) is None:
             raise FencedLeaderEpoch(f"{self.partition}: epoch {last_epoch} is unknown here")
 

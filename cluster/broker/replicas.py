@@ -2,7 +2,10 @@
 
 A log is opened when the metadata first names this broker as its replica, in a thread, as recovery
 may take long. Nothing is ever deleted because metadata is absent: only a TopicDeleted record, or a
-record that takes the replica away from this broker, lets data go (M10).
+record that takes the replica away from this broker, lets data go (M10). A topic's deletion is final
+and counts whenever it is heard. A replica that was taken away may have been given back since, so
+that counts only in an image that knows this broker's present registration: at a start, an older
+image, or the history of one, may pass by first.
 """
 
 from __future__ import annotations
@@ -114,6 +117,7 @@ class Replicas:
             state = image.partition(*partition_id)
             if state is not None:
                 await self._on_state(image, state)
+        await self._delete_strays(image)
         if self.node in delta.nodes:
             # Until the image knew of this incarnation, no role was taken (see replication_role).
             for partition in self._by_id.values():
@@ -126,7 +130,7 @@ class Replicas:
         partition = self._by_id.get(state.id)
         if self.node not in state.replicas:
             if partition is not None:
-                await self._drop(partition)
+                await self._drop(partition, for_good=self._knows_me(image))
             return
         if partition is None:
             where = TopicPartition(image.topics[state.topic_id].name, state.partition)
@@ -160,14 +164,32 @@ class Replicas:
 
     async def _drop_topic(self, topic_id: TopicId) -> None:
         for partition in [p for i, p in self._by_id.items() if i.topic_id == topic_id]:
-            await self._drop(partition)
+            await self._drop(partition, for_good=True)
+        for stray in [s for s in self._directories.strays if s.topic_id == topic_id]:
+            await self._directories.delete_stray(stray)
 
-    async def _drop(self, partition: Partition) -> None:
+    async def _delete_strays(self, image: ClusterImage) -> None:
+        """Replicas that were taken away while this broker was not there to hear of it."""
+        if not self._directories.strays or not self._knows_me(image):
+            return
+        for stray in list(self._directories.strays):
+            state = image.partition(*stray)
+            if state is not None and self.node not in state.replicas:
+                await self._directories.delete_stray(stray)
+
+    def _knows_me(self, image: ClusterImage) -> bool:
+        me = image.nodes.get(self.node)
+        return me is not None and me.broker_epoch == self.broker_epoch
+
+    async def _drop(self, partition: Partition, *, for_good: bool) -> None:
         del self._by_id[partition.state.id]
         del self._partitions[partition.partition]
         self.hub.forget(partition)
         partition.close()
-        await self._directories.delete(partition.log)
+        if for_good:
+            await self._directories.delete(partition.log)
+        else:
+            await self._directories.let_go(partition.log)
 
     def _reconfigure(self, image: ClusterImage, topic: str | None) -> None:
         for where, partition in self._partitions.items():

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from suiro.model.error_base import SuiroError
     from suiro.transport.api import Peer, Stream
 
-    from cluster.broker.partition import Outgoing, Partition
+    from cluster.broker.partition import Partition
+    from cluster.broker.situation import Outgoing
     from cluster.host.clock import Clock
 
     ReplicaStream = Stream[Framed[pb.ReplicateReply], pb.ReplicateRequest]

@@ -11,15 +11,27 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from suiro.model.error_base import SuiroError
-    from suiro.model.ids import NodeId, Offset
+    from suiro.model.ids import LeaderEpoch, NodeId, Offset
     from suiro.model.image import Node
 
     from cluster.broker.partition import Partition
     from cluster.broker.replica_events import ReplicaEvents
     from cluster.broker.replication_effects import FollowerEffect, LeaderEffect, ProposeIsr
-    from cluster.broker.replication_epochs import Position
+    from cluster.broker.replication_epochs import Divergence, Position
     from cluster.host.clock import Clock
     from cluster.host.lease import Lease
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """What to send to a follower next."""
+
+    leader_epoch: LeaderEpoch
+    start: Offset
+    data: bytes
+    high_watermark: Offset
+    log_start: Offset
+    diverging: Divergence | None
 
 
 class Neighbours(Protocol):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 from suiro.model.errors import StorageFailed, TopicIdMismatch
+from suiro.model.ids import TopicId, TopicPartition
 
 from cluster.host.fs import read_file, replace_file
 from cluster.log.checkpoints import Checkpoint
@@ -20,8 +21,6 @@ from cluster.log.segment import DATA
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from suiro.model.ids import TopicId, TopicPartition
 
     from cluster.host.fs import Fs
     from cluster.host.store import Store
@@ -79,6 +78,20 @@ class LogHome:
             self.fs.rename(self.directory, condemned)
             self.fs.sync_directory(self.root)
         return lambda: self.fs.remove_tree(condemned)
+
+
+def find_homes(fs: Fs, store: Store, root: Path) -> list[LogHome]:
+    """Every partition that has a directory here, by the names and ids that they carry."""
+    homes = []
+    for name in sorted(fs.names(root)):
+        topic, _, number = name.rpartition("-")
+        path = root / name / TOPIC_ID_FILE
+        if topic and number.isdecimal() and fs.exists(path):
+            topic_id = _decode_id(read_file(fs, path))
+            if topic_id is not None:
+                where = TopicPartition(topic, int(number))
+                homes.append(LogHome(fs, store, root, where, TopicId(topic_id)))
+    return homes
 
 
 def remove_destroyed(fs: Fs, root: Path) -> None:

@@ -34,11 +34,15 @@ class Reader(Protocol):
 class FetchLine:
     """Runs until its stream breaks; the consumer then opens another."""
 
-    def __init__(self, reader: Reader, address: Address, isolation: Isolation) -> None:
+    def __init__(
+        self, reader: Reader, address: Address, isolation: Isolation, rack: str = ""
+    ) -> None:
         self.address = address
         self._reader = reader
         self._wake = asyncio.Event()
-        self._next = pb.FetchStreamRequest(hello=reader.connection.hello(), isolation=isolation)
+        self._next = pb.FetchStreamRequest(
+            hello=reader.connection.hello(), isolation=isolation, rack=rack
+        )
 
     def start(self, start: pb.FetchStart) -> None:
         self._next.start.append(start)

@@ -12,7 +12,7 @@ import itertools
 import logging
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from suiro._proto import broker_pb2 as pb
 from suiro.aio.fetch_line import FetchLine
@@ -22,6 +22,7 @@ from suiro.fetch_buffer import FetchBuffer
 from suiro.model.error_base import SuiroError
 from suiro.model.errors import InvalidRequest, NoPosition, OffsetOutOfRange
 from suiro.model.limits import FETCH_CHUNK_BYTES
+from suiro.nearest import nearest_replica
 from suiro.retry import Backoff
 from suiro.transport.wire_errors import error_from_proto
 
@@ -31,12 +32,15 @@ if TYPE_CHECKING:
     from suiro._proto.common_pb2 import Isolation
     from suiro.connection import Connection
     from suiro.fetch_buffer import ColumnRun
-    from suiro.model.ids import Address, TopicPartition
+    from suiro.model.ids import Address, NodeId, TopicPartition
     from suiro.model.record import Record
     from suiro.settings import ConsumerSettings
     from suiro.transport.framing import Framed
 
 log = logging.getLogger("suiro.client")
+
+STAY_NEAR_S: Final = 5.0
+LEADER_S: Final = 15.0
 
 
 @dataclass(slots=True, eq=False)
@@ -50,6 +54,10 @@ class _Reading:
     is_paused: bool = False
     high_watermark: int = -1
     last_stable_offset: int = -1
+    is_near: bool = False
+    """Whether it is read from a follower, because that is nearer than the leader."""
+    leader_until_s: float = 0.0
+    """A follower could not serve it: until then it is read from the leader."""
 
 
 class Fetcher:
@@ -71,6 +79,8 @@ class Fetcher:
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
         self._scope = TaskScope("fetcher")
+        if settings.client_rack:
+            self._scope.start(self.stay_near(), "stay near")
 
     async def close(self) -> None:
         await self._scope.close()
@@ -236,8 +246,10 @@ class Fetcher:
             self._scope.start(self._find_leader(reading), f"find leader of {reading.partition}")
             return
         assert reading.buffer is not None
+        source = self._source(reading) or leader[0]
+        reading.is_near = source != leader[0]
         reading.slot = next(self._slot_numbers)
-        reading.line = self._line(leader[1])
+        reading.line = self._line(self.connection.brokers[source])
         self._slots[reading.slot] = reading
         reading.line.start(
             pb.FetchStart(
@@ -251,6 +263,42 @@ class Fetcher:
             )
         )
 
+    # -- the nearest replica ----------------------------------------------------------------------
+
+    def reads_from(self, partition: TopicPartition) -> Address | None:
+        """The broker that is being asked for it at the moment."""
+        line = self._known(partition).line
+        return None if line is None else line.address
+
+    def _source(self, reading: _Reading) -> NodeId | None:
+        """Whom to ask, by what is known now."""
+        where = reading.partition
+        topic = self.connection.topics.get(where.topic)
+        if topic is None or where.partition >= len(topic.partitions):
+            return None
+        info = topic.partitions[where.partition]
+        if reading.leader_until_s > self._loop.time():
+            return info.leader
+        return nearest_replica(info, self.connection.racks, self._settings.client_rack)
+
+    async def stay_near(self) -> None:
+        """While there is a rack: follow the metadata to whoever is nearest and in sync."""
+        while True:
+            await asyncio.sleep(STAY_NEAR_S)
+            topics = {partition.topic for partition in self._reading}
+            try:
+                await self.connection.refresh(topics, timeout_s=self._timeout_s)
+            except SuiroError as error:
+                log.debug("the nearest replicas are not known: %s", error)
+                continue
+            for reading in list(self._reading.values()):
+                source = self._source(reading)
+                if reading.line is None or source is None:
+                    continue
+                if self.connection.brokers[source] != reading.line.address:
+                    self._forget(reading)
+                    self._start_fetching(reading)
+
     def _credit(self) -> int:
         """What one partition may have on its way or buffered, so that all of them keep to the
         bound; but never less than one message of the broker's.
@@ -261,7 +309,9 @@ class Fetcher:
     def _line(self, address: Address) -> FetchLine:
         line = self._lines.get(address)
         if line is None:
-            line = self._lines[address] = FetchLine(self, address, self._isolation)
+            line = self._lines[address] = FetchLine(
+                self, address, self._isolation, self._settings.client_rack
+            )
             self._scope.start(line.run(), f"line to {address}")
         return line
 
@@ -275,8 +325,9 @@ class Fetcher:
             self._on_error(reading, error_from_proto(result.error))
             return
         assert reading.buffer is not None
-        reading.high_watermark = result.high_watermark
-        reading.last_stable_offset = result.last_stable_offset
+        # A follower may know less of them than the leader has told before.
+        reading.high_watermark = max(reading.high_watermark, result.high_watermark)
+        reading.last_stable_offset = max(reading.last_stable_offset, result.last_stable_offset)
         with self._lock:
             reading.buffer.add(reply.body, result.next_offset, result.last_epoch)
         self.on_arrival()
@@ -289,7 +340,12 @@ class Fetcher:
 
     def _on_error(self, reading: _Reading, error: SuiroError) -> None:
         self._forget(reading)
-        if isinstance(error, OffsetOutOfRange) and self._settings.auto_offset_reset != "none":
+        if reading.is_near:
+            # Whatever a follower says, the leader knows better: never reset or fail on its word.
+            log.info("%s; going back to the leader", error)
+            reading.leader_until_s = self._loop.time() + LEADER_S
+            self._scope.start(self._find_leader(reading), f"find leader of {reading.partition}")
+        elif isinstance(error, OffsetOutOfRange) and self._settings.auto_offset_reset != "none":
             log.warning("%s; going on at the %s offset", error, self._settings.auto_offset_reset)
             self._scope.start(self._reset(reading), f"reset {reading.partition}")
         elif error.retriable:

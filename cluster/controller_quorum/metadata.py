@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from suiro.model.ids import BrokerEpoch, NodeId, TopicPartition
-    from suiro.model.records import ConfigResource, MetadataRecord, ShardKind
+    from suiro.model.records import ConfigResource, MetadataRecord, PartitionId, ShardKind
 
     from cluster.controller_quorum.metadata_requests import (
         Heartbeat,
@@ -71,8 +71,23 @@ class MetadataMachine:
         """Its session is over: it leads nothing and counts in no ISR from here on."""
         return metadata_nodes.fence(self.image, node_id, broker_epoch)
 
+    def decide_evacuate(
+        self, node_id: NodeId, broker_epoch: BrokerEpoch, partitions: Sequence[PartitionId]
+    ) -> Decision[int]:
+        """Take a node that is about to go out of those partitions that others can lead; how many.
+        What is left for the decision that lets it go is smaller by them.
+        """
+        return metadata_nodes.evacuate(self.image, node_id, broker_epoch, partitions)
+
     def decide_unfence(self, node_id: NodeId, broker_epoch: BrokerEpoch) -> Decision[Standing]:
+        """It serves, and leads again some of what nobody leads: `decide_lead_again` the rest."""
         return metadata_nodes.unfence(self.image, node_id, broker_epoch)
+
+    def decide_lead_again(
+        self, node_id: NodeId, broker_epoch: BrokerEpoch, partitions: Sequence[PartitionId]
+    ) -> Decision[int]:
+        """Let a node lead those of the partitions that nobody leads and that it may; how many."""
+        return metadata_nodes.lead_again(self.image, node_id, broker_epoch, partitions)
 
     def decide_controlled_shutdown(
         self, node_id: NodeId, broker_epoch: BrokerEpoch

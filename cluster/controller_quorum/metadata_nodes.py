@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from suiro.model.errors import DuplicateNode, InvalidRequest, UnknownBroker, UnsupportedVersion
 from suiro.model.ids import NO_OWNER, BrokerEpoch
+from suiro.model.limits import PARTITIONS_PER_DECISION_MAX
 from suiro.model.records import (
     NodeFenced,
     NodeRegistered,
@@ -42,9 +43,11 @@ from cluster.controller_quorum.metadata_shards import shards_of, shards_with, sh
 from cluster.host.machine import Decision
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from suiro.model.ids import NodeId
     from suiro.model.image import ClusterImage, Node
-    from suiro.model.records import PartitionState
+    from suiro.model.records import PartitionId, PartitionState
 
 INCARNATION_BYTES = 16
 
@@ -137,15 +140,52 @@ def fence(image: ClusterImage, node_id: NodeId, broker_epoch: BrokerEpoch) -> De
     return Decision(records, Standing(fenced=True), tuple(changes.effects))
 
 
+def evacuate(
+    image: ClusterImage,
+    node_id: NodeId,
+    broker_epoch: BrokerEpoch,
+    partitions: Sequence[PartitionId],
+) -> Decision[int]:
+    if known_node(image, node_id, broker_epoch).fenced:
+        return Decision((), 0)
+    changes = PartitionChanges(image)
+    for state in image.partitions(image.replicas_on(node_id) & set(partitions)):
+        changes.add(state, handed_over(image, state, node_id))
+    return Decision(tuple(changes.records), len(changes.records), tuple(changes.effects))
+
+
 def unfence(image: ClusterImage, node_id: NodeId, broker_epoch: BrokerEpoch) -> Decision[Standing]:
     node = known_node(image, node_id, broker_epoch)
     if not node.fenced or node.shutting_down:
         return Decision((), Standing(node.fenced))
-    changes = PartitionChanges(image)
-    for state in image.partitions(image.leaderless & image.replicas_on(node_id)):
-        changes.add(state, with_back(image, state, node_id))
+    leaderless = sorted(image.leaderless & image.replicas_on(node_id))
+    changes = _led_again(image, node_id, leaderless[:PARTITIONS_PER_DECISION_MAX])
     records = (NodeUnfenced(node_id, broker_epoch), *changes.records, *shards_with(image, node_id))
     return Decision(records, Standing(fenced=False), tuple(changes.effects))
+
+
+def lead_again(
+    image: ClusterImage,
+    node_id: NodeId,
+    broker_epoch: BrokerEpoch,
+    partitions: Sequence[PartitionId],
+) -> Decision[int]:
+    node = known_node(image, node_id, broker_epoch)
+    if node.fenced or node.shutting_down:
+        return Decision((), 0)
+    changes = _led_again(image, node_id, partitions)
+    return Decision(tuple(changes.records), len(changes.records), tuple(changes.effects))
+
+
+def _led_again(
+    image: ClusterImage, node_id: NodeId, partitions: Sequence[PartitionId]
+) -> PartitionChanges:
+    """Those of them that have no leader and that a node may lead now that it serves again."""
+    changes = PartitionChanges(image)
+    mine = image.replicas_on(node_id) & set(partitions)
+    for state in image.partitions(mine & image.leaderless):
+        changes.add(state, with_back(image, state, node_id))
+    return changes
 
 
 def controlled_shutdown(

@@ -15,17 +15,25 @@ from suiro._proto import controller_pb2 as pb
 from suiro.model.error_base import SuiroError
 from suiro.model.errors import InvalidRequest
 from suiro.model.ids import BrokerEpoch, NodeId
+from suiro.model.limits import PARTITIONS_PER_DECISION_MAX as STEP
 from suiro.model.records import ConfigResource
 
+from cluster.controller_quorum.metadata import MetadataMachine
 from cluster.controller_quorum.metadata_requests import Heartbeat
 from cluster.controller_quorum.sessions import SESSION_GRACE_MS, Sessions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from suiro.model.image import ClusterImage
+    from suiro.model.records import PartitionId
     from suiro.transport.api import Stream
 
     from cluster.controller_quorum.controller import Controller
     from cluster.controller_quorum.metadata_requests import Registered, Registration, Standing
+    from cluster.host.machine import Decision
+
+    Step = Callable[[MetadataMachine, NodeId, BrokerEpoch, list[PartitionId]], Decision[int]]
 
 log = logging.getLogger("suiro.quorum")
 
@@ -100,9 +108,13 @@ class SessionKeeper:
             ready=heartbeat.ready and heartbeat.image_index >= required,
             want_shutdown=heartbeat.want_shutdown,
         )
+        if heard.want_shutdown:
+            await self._evacuate(key, is_heard=True)
         standing: Standing = await self._controller.decide(
             lambda machine: machine.decide_heartbeat(heard)
         )
+        if not standing.fenced and not heard.want_shutdown:
+            await self._lead_again(key)
         return pb.NodeNotice(
             fenced=standing.fenced,
             may_shut_down=standing.may_shut_down,
@@ -126,6 +138,7 @@ class SessionKeeper:
 
     async def _fence(self, node_id: NodeId, broker_epoch: BrokerEpoch) -> None:
         try:
+            await self._evacuate((node_id, broker_epoch), is_heard=False)
             await self._controller.decide(
                 lambda machine: machine.decide_fence(node_id, broker_epoch)
             )
@@ -136,6 +149,42 @@ class SessionKeeper:
         else:
             log.warning("fenced node %s (broker epoch %s)", node_id, broker_epoch)
         self._sessions.forget(node_id, broker_epoch)
+
+    async def _evacuate(self, key: tuple[NodeId, BrokerEpoch], *, is_heard: bool) -> None:
+        """Before a node is let go: what it leads first, as nobody can write there meanwhile."""
+        image = self._controller.replica.machine.image
+        leads, holds = image.leaders_on(key[0]), image.replicas_on(key[0])
+        if len(holds) > STEP:
+            partitions = [*sorted(leads), *sorted(holds - leads)]
+            step = MetadataMachine.decide_evacuate
+            await self._in_steps(step, key, partitions, is_heard=is_heard)
+
+    async def _lead_again(self, key: tuple[NodeId, BrokerEpoch]) -> None:
+        image = self._controller.replica.machine.image
+        leaderless = image.leaderless & image.replicas_on(key[0])
+        if leaderless:
+            step = MetadataMachine.decide_lead_again
+            await self._in_steps(step, key, sorted(leaderless), is_heard=True)
+
+    async def _in_steps(
+        self,
+        decide: Step,
+        key: tuple[NodeId, BrokerEpoch],
+        partitions: list[PartitionId],
+        *,
+        is_heard: bool,
+    ) -> None:
+        """One decision on tens of thousands would hold the loop for longer than an election
+        timeout, and this controller would lead no more. `is_heard`: it is done for a heartbeat, and
+        those that wait behind it are not to count as silence.
+        """
+        for start in range(0, len(partitions), STEP):
+            some = partitions[start : start + STEP]
+            await self._controller.decide(
+                lambda machine, some=some: decide(machine, *key, some)  # type: ignore[misc]
+            )
+            if is_heard:
+                self._sessions.on_heard(*key, self._clock.monotonic_ms())
 
     def _excuse(self, image: ClusterImage, now_ms: float) -> None:
         for node in image.nodes.values():

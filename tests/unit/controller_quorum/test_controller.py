@@ -361,3 +361,23 @@ def test_a_large_topic_is_made_in_steps() -> None:
             assert await world.hashes()
 
     run(main, seed=9)
+
+
+def test_a_large_node_comes_and_goes_in_steps() -> None:
+    """It is fenced, comes back and leads everything again; its leader is the same all the while."""
+
+    async def main(rng: Random) -> None:
+        async with quorum_world(rng) as world:
+            world.found(3)
+            broker = await world.unfenced_broker(101)
+            wanted = admin_pb2.NewTopic(name="large", partitions=2 * STEP + 1, replication_factor=1)
+            request = admin_pb2.CreateTopicsRequest(topics=[wanted])
+            await world.ask(AdminMethods.CREATE_TOPICS, request, timeout_s=60)
+            broker.is_silent = True
+            await world.until(lambda image: len(image.leaderless) == 2 * STEP + 1)
+            broker.is_silent = False
+            await world.until(lambda image: not image.leaderless)
+            leader = await world.wait_for_leader()
+            assert leader.controller.driver.raft.term == 1
+
+    run(main, seed=10)

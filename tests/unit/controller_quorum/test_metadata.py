@@ -20,6 +20,7 @@ from suiro.model.errors import (
     UnsupportedVersion,
 )
 from suiro.model.ids import Address, BrokerEpoch, LeaderEpoch, NodeId, TopicId, TopicPartition
+from suiro.model.limits import PARTITIONS_PER_DECISION_MAX
 from suiro.model.records import ConfigResource, Recovery, Role, ShardKind, TopicCreated
 from suiro.model.topics import GROUP_TOPIC, TXN_TOPIC, shard_of
 
@@ -451,3 +452,46 @@ def test_deciding_twice_without_applying_gives_the_same() -> None:
     again = bench.machine.decide_create_topics([topic("orders", partitions=9)])
     assert once == again
     assert once.records[0] == TopicCreated(TopicId(b"\x01" * 16), "orders")
+
+
+def test_a_node_that_was_evacuated_before_leaves_the_same_behind() -> None:
+    """In steps or at once: who leads and who is in sync is the same when it is fenced."""
+    at_once, in_steps = Bench(), Bench()
+    for bench in (at_once, in_steps):
+        bench.do(
+            bench.machine.decide_create_topics(
+                [topic("spread", partitions=30, replication_factor=2)]
+            )
+        )
+    gone = NodeId(2)
+    image = in_steps.machine.image
+    held = sorted(image.replicas_on(gone))
+    for start in range(0, len(held), 4):
+        some = held[start : start + 4]
+        decision = in_steps.machine.decide_evacuate(gone, in_steps.epoch(2), some)
+        assert len(decision.records) == decision.reply == len(some)
+        in_steps.do(decision)
+    assert not image.leaders_on(gone)
+    assert not image.nodes[gone].fenced
+    for bench in (at_once, in_steps):
+        bench.do(bench.machine.decide_fence(gone, bench.epoch(2)))
+    assert image.state_hash() == at_once.machine.image.state_hash()
+    again = in_steps.machine.decide_evacuate(gone, in_steps.epoch(2), held)
+    assert again.records == ()
+
+
+def test_a_node_that_comes_back_leads_what_nobody_leads_in_steps() -> None:
+    bench = Bench(brokers=1)
+    count = PARTITIONS_PER_DECISION_MAX + 5
+    bench.do(
+        bench.machine.decide_create_topics([topic("alone", partitions=count, replication_factor=1)])
+    )
+    image = bench.machine.image
+    bench.do(bench.machine.decide_fence(NodeId(1), bench.epoch(1)))
+    assert len(image.leaderless) == count
+    assert bench.machine.decide_lead_again(NodeId(1), bench.epoch(1), []).records == ()
+    bench.do(bench.machine.decide_unfence(NodeId(1), bench.epoch(1)))
+    left = sorted(image.leaderless)
+    assert len(left) == 5
+    assert bench.do(bench.machine.decide_lead_again(NodeId(1), bench.epoch(1), left)) == 5
+    assert not image.leaderless

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -80,3 +82,10 @@ def test_counting_does_not_load_prometheus_client() -> None:
     code = "import sys, cluster.host.metrics; print('prometheus_client' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_every_metric_is_documented() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text()
+    names = re.findall(r"^# TYPE (\S+)", Metrics().render().decode(), re.MULTILINE)
+    assert len(names) > 10
+    assert [name for name in names if f"`{name}`" not in page] == []

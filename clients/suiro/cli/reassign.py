@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from suiro._proto import admin_pb2 as pb
 from suiro.cli.common import Bootstrap, Output, parse_rate, print_table
 from suiro.model.errors import InvalidRequest
 from suiro.model.ids import NodeId, TopicPartition
 from suiro.reassign_plan import Placed
+from suiro.transport.methods import AdminMethods
 
 if TYPE_CHECKING:
     from suiro.admin import Admin
@@ -106,6 +108,7 @@ def status(
                 typer.echo(json.dumps([_moving_json(m, rates[m.partition]) for m in found]))
             else:
                 _show(found, rates)
+                _show_throttle(admin)
             if not watch or not found:
                 return
 
@@ -192,6 +195,12 @@ def _show(found: list[Moving], rates: dict[TopicPartition, float]) -> None:
         f"{len(found)} partitions, {_size(left)} left of {_size(total)} ({done:.0f}%), "
         f"{_size(rate)}/s, ETA {_duration(left, rate)}"
     )
+
+
+def _show_throttle(admin: Admin) -> None:
+    reply = admin.ask(AdminMethods.LIST_REASSIGNMENTS, pb.ListReassignmentsRequest())
+    if reply.reassignments and reply.throttle_bytes_per_s:
+        typer.echo(f"throttle: {_size(reply.throttle_bytes_per_s)}/s from each broker")
 
 
 def _moving_json(moving: Moving, rate: float) -> dict[str, object]:

@@ -122,10 +122,10 @@ class Membership:
     """The newest assignment heard of: what commits are made under."""
     carried_out: int = 0
     """The newest assignment that is carried out: what heartbeats say."""
+    joined_epoch: int = 0
+    """Names this membership; a notice with another one is of a second life under the same id."""
     held: set[TopicPartition] = field(default_factory=set)
     has_ended: bool = False
-    _joined_epoch: int = 0
-    """Names this membership; a notice with another one is of a second life under the same id."""
     _told: frozenset[TopicPartition] = frozenset()
     _giving: set[TopicPartition] = field(default_factory=set)
     _is_connected: bool = False
@@ -165,10 +165,10 @@ class Membership:
         self._extend_lease(notice.answers)
         if self._lease_ms is None or now_ms >= self._lease_ms:
             return self.on_time(now_ms)  # what it says may be over already
-        if self._joined_epoch not in {0, notice.joined_epoch}:
+        if self.joined_epoch not in {0, notice.joined_epoch}:
             self._is_connected = False
             return [*self._lose(), Connect()]
-        self._joined_epoch = notice.joined_epoch
+        self.joined_epoch = notice.joined_epoch
         intentions: list[Intention] = []
         if notice.heartbeat_interval_ms:
             self.config.heartbeat_interval_ms = notice.heartbeat_interval_ms
@@ -225,7 +225,7 @@ class Membership:
         self.held.clear()
         self._giving.clear()
         self._told = frozenset()
-        self.told_epoch = self.carried_out = self._joined_epoch = 0
+        self.told_epoch = self.carried_out = self.joined_epoch = 0
         self._lease_ms = None
         self._sent_ms.clear()
         self.member_id = self.make_id()

@@ -16,7 +16,7 @@ from suiro.model.limits import GROUP_MEMBERS_MAX, GROUP_NAME_LENGTH_MAX, GROUP_T
 
 from cluster.groupcoord.group import Draft, target_of
 from cluster.groupcoord.rebalance import choose_assignor, compute_request, take_computed
-from cluster.groupcoord.reconcile import step_all, without_given_up
+from cluster.groupcoord.reconcile import grant_freed, step_all, without_given_up
 from cluster.groupcoord.records import NOT_EMPTY, MemberState
 from cluster.groupcoord.requests import JOINING, Standing
 from cluster.groupcoord.subscriptions import check_pattern
@@ -167,7 +167,8 @@ def _give_up(draft: Draft, message: Message) -> None:
     left = without_given_up(member, message.member_epoch, message.owned)
     if left is not member:
         draft.put_member(left)
-        step_all(draft)
+        kept = {owned.partition for owned in left.owned}
+        grant_freed(draft, frozenset(p for p in member.revoking if p not in kept))
 
 
 # -- going ----------------------------------------------------------------------------------------

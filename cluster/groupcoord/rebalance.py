@@ -1,10 +1,10 @@
 """Compute the targets of a group: when it is due, by which assignor, and what is written down.
 
-However many changes came since the last time, there is one computation (G4). What a member owns
-counts before what it was to own, so a change that is taken back moves nothing. A user's own
-assignor runs on a member: the group remembers whom it asked, so the next coordinator goes on
-asking; who does not answer in time, or with nonsense, is passed over, and after the last of them
-the default assignor decides.
+However many changes came since the last time, there is one computation (G4). Moves that are under
+way count as done, and what was to go to somebody who has left stays where it is: a change that is
+taken back moves nothing. A user's own assignor runs on a member: the group remembers whom it asked,
+so the next coordinator goes on asking; who does not answer in time, or with nonsense, is passed
+over, and after the last of them the default assignor decides.
 """
 
 from __future__ import annotations
@@ -40,20 +40,25 @@ def is_due(group: Group | Draft, topics: Topics) -> bool:
         return False
     if group.state.epoch != group.state.target_epoch:
         return True
-    return _covered(group) != topics.wanted(group.members.values())
+    return _covered(group) != topics.counts(group.members.values())
 
 
-def _covered(group: Group | Draft) -> list[TopicPartition]:
-    return sorted(p for target in group.targets.values() for p in target.partitions)
+def _covered(group: Group | Draft) -> dict[str, int]:
+    """How many partitions of each topic are somebody's target. The numbers tell everything: targets
+    are only ever set for all partitions that a topic has.
+    """
+    return Counter(p.topic for target in group.targets.values() for p in target.partitions)
 
 
 def choose_assignor(members: Iterable[MemberState]) -> str:
     """Of the assignors that all know, the one that most prefer to the others."""
-    preferences = [member.assignors or (DEFAULT,) for member in members]
+    preferences = Counter(member.assignors or (DEFAULT,) for member in members)
     common = set.intersection(*map(set, preferences))
     if not common:
-        raise UnsupportedAssignor(f"no assignor is known to all members: {preferences}")
-    votes = Counter(next(name for name in names if name in common) for names in preferences)
+        raise UnsupportedAssignor(f"no assignor is known to all members: {sorted(preferences)}")
+    votes: Counter[str] = Counter()
+    for names, count in preferences.items():
+        votes[next(name for name in names if name in common)] += count
     return min(votes, key=lambda name: (-votes[name], name))
 
 
@@ -75,15 +80,13 @@ def _computed(draft: Draft, topics: Topics, assignor: str) -> Assignment:
 
 
 def _views(group: Group | Draft, topics: Topics) -> list[View]:
-    """What each member owns; what nobody owns counts for the one who was to have it."""
-    owned = owners(group.members.values())
-    for member_id in sorted(group.targets):
-        if member_id in group.members:
-            for partition in group.targets[member_id].partitions:
-                owned.setdefault(partition, member_id)
+    """What each member is to have; what nobody is to have counts for the one who owns it."""
+    whose = owners(group.members.values())
+    for member_id in sorted(group.members.keys() & group.targets.keys()):
+        whose.update(dict.fromkeys(group.targets[member_id].partitions, member_id))
     has: dict[str, list[TopicPartition]] = {member_id: [] for member_id in group.members}
-    for partition in sorted(owned):
-        has[owned[partition]].append(partition)
+    for partition in sorted(whose):
+        has[whose[partition]].append(partition)
     return [
         View(member_id, topics.of(m), tuple(has[member_id]), m.instance_id, m.rack)
         for member_id, m in sorted(group.members.items())

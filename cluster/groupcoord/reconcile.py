@@ -48,31 +48,43 @@ def step_all(draft: Draft) -> None:
     """Let every member take the step that it can take now."""
     taken = owners(draft.members.values())
     for member_id in sorted(draft.members):
-        member = draft.members[member_id]
         target = target_of(draft.targets, member_id)
-        if not _can_step(member, target, taken):
-            continue
-        stepped = step(member, target, taken, draft.next_epoch())
-        for owned in stepped.owned:
-            taken[owned.partition] = member_id
-        draft.put_member(stepped)
-        draft.notify(member_id)
+        free = [partition for partition in target if partition not in taken]
+        if free or _is_told_otherwise(draft.members[member_id], target):
+            _step(draft, member_id, target, free)
+            taken.update(dict.fromkeys(free, member_id))
 
 
-def _can_step(
-    member: MemberState, target: tuple[TopicPartition, ...], taken: dict[TopicPartition, str]
-) -> bool:
-    """Whether what the member is told would change."""
+def grant_freed(draft: Draft, freed: frozenset[TopicPartition]) -> None:
+    """These have just been given up: whoever is to have them gets them. As everybody else has
+    taken every step that it could before, this is all that can move.
+    """
+    for member_id in sorted(draft.targets.keys() & draft.members.keys()):
+        target = draft.targets[member_id].partitions
+        if not freed.isdisjoint(target):
+            _step(draft, member_id, target, [p for p in target if p in freed])
+
+
+def _is_told_otherwise(member: MemberState, target: tuple[TopicPartition, ...]) -> bool:
+    """Whether it has to give up something, or to keep what it was told to give up."""
     wanted = frozenset(target)
-    if any(owned.is_revoked == (owned.partition in wanted) for owned in member.owned):
-        return True
-    return any(partition not in taken for partition in target)
+    return any(owned.is_revoked == (owned.partition in wanted) for owned in member.owned)
+
+
+def _step(
+    draft: Draft,
+    member_id: str,
+    target: tuple[TopicPartition, ...],
+    free: list[TopicPartition],
+) -> None:
+    draft.put_member(step(draft.members[member_id], target, free, draft.next_epoch()))
+    draft.notify(member_id)
 
 
 def step(
     member: MemberState,
     target: tuple[TopicPartition, ...],
-    taken: dict[TopicPartition, str],
+    free: list[TopicPartition],
     epoch: int,
 ) -> MemberState:
     """The member at its next epoch: told to give up what it shall not have, granted what is free.
@@ -89,5 +101,5 @@ def step(
         )
         for held in member.owned
     ]
-    owned += [Owned(partition, epoch) for partition in target if partition not in taken]
+    owned += [Owned(partition, epoch) for partition in free]
     return replace(member, member_epoch=epoch, owned=tuple(sorted(owned)))

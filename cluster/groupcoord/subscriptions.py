@@ -53,10 +53,11 @@ class Topics:
 
     def of(self, member: MemberState) -> tuple[str, ...]:
         """The topics that there are and that the member subscribes to, in order."""
+        if not member.pattern:
+            return tuple(name for name in member.topics if name in self.by_name)
         found = {name for name in member.topics if name in self.by_name}
-        if member.pattern:
-            matches = _compiled(member.pattern).fullmatch
-            found |= {name for name in self.by_name if matches(name) and not is_internal(name)}
+        matches = _compiled(member.pattern).fullmatch
+        found |= {name for name in self.by_name if matches(name) and not is_internal(name)}
         return tuple(sorted(found))
 
     def partitions(self, names: Iterable[str]) -> list[TopicPartition]:
@@ -70,6 +71,11 @@ class Topics:
     def wanted(self, members: Iterable[MemberState]) -> list[TopicPartition]:
         """Every partition that somebody subscribes to."""
         return self.partitions(name for member in members for name in self.of(member))
+
+    def counts(self, members: Iterable[MemberState]) -> dict[str, int]:
+        """How many partitions each topic has that somebody subscribes to."""
+        names = {name for member in members for name in self.of(member)}
+        return {name: self.by_name[name].partitions for name in names}
 
     def differs(self, topic: str, topic_id: TopicId) -> bool:
         """Whether that topic is not the one that has the name now."""

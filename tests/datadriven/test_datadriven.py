@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.datadriven.group_env import GroupEnv
 from tests.datadriven.metadata_env import MetadataEnv
 from tests.datadriven.partition_env import PartitionEnv
 from tests.datadriven.raft_env import RaftEnv
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 TESTDATA = Path(__file__).parent / "testdata"
 AREAS: dict[str, Callable[[], Environment]] = {
+    "group": GroupEnv,
     "metadata": MetadataEnv,
     "partition": PartitionEnv,
     "raft": RaftEnv,

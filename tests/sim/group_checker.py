@@ -149,16 +149,20 @@ class GroupChecker:
 
     def on_hold(self, process: Process, partition: TopicPartition) -> None:
         """G1 as the world sees it: whoever else holds it has been fenced, or it has been itself."""
-        alive = self.members()
-        is_member = process.membership.member_id in alive
+        is_member = self._is_member(process)
         for other in self.holders[partition]:
-            if is_member and other is not process and other.membership.member_id in alive:
+            if is_member and other is not process and self._is_member(other):
                 raise Violation(
                     f"G1: {process.membership.member_id} is given {partition}, which "
                     f"{other.membership.member_id} still holds"
                 )
         self.holders[partition].append(process)
         self.counts["grants"] += 1
+
+    def _is_member(self, process: Process) -> bool:
+        """Whether the life that this process leads is a membership, and not an earlier one."""
+        member = self.members().get(process.membership.member_id)
+        return member is not None and member.joined_epoch == process.membership.joined_epoch
 
     def on_release(self, process: Process, partition: TopicPartition) -> None:
         if process in self.holders[partition]:

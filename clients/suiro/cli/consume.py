@@ -36,6 +36,7 @@ def consume(
     isolation: Annotated[
         str, typer.Option(help="read_committed or read_uncommitted.")
     ] = "read_committed",
+    rack: Annotated[str, typer.Option(help="Read from in-sync replicas of this rack.")] = "",
     bootstrap: Bootstrap = None,
 ) -> None:
     """Print records as they come, until -n are printed or Ctrl-C.
@@ -49,7 +50,9 @@ def consume(
     printed = 0
     with (
         contextlib.suppress(KeyboardInterrupt),
-        Consumer(bootstrap, auto_offset_reset=reset, isolation=isolation) as consumer,
+        Consumer(
+            bootstrap, auto_offset_reset=reset, isolation=isolation, client_rack=rack
+        ) as consumer,
     ):
         partitions = consumer.partitions_of(topic)
         consumer.assign([p for p in partitions if partition is None or p.partition == partition])

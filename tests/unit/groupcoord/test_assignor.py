@@ -45,7 +45,7 @@ def sizes(assignment: Assignment) -> list[int]:
 
 @pytest.mark.parametrize("name", BUILT_IN)
 @given(group=groups())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_everything_is_given_once_to_one_who_wants_it(
     name: str, group: tuple[list[View], list[TopicPartition]]
 ) -> None:
@@ -58,7 +58,7 @@ def test_everything_is_given_once_to_one_who_wants_it(
 
 
 @given(group=groups(alike=True))
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_alike_is_balanced_to_one(group: tuple[list[View], list[TopicPartition]]) -> None:
     views, partitions = group
     for name in (ROUND_ROBIN, STICKY):
@@ -67,7 +67,7 @@ def test_alike_is_balanced_to_one(group: tuple[list[View], list[TopicPartition]]
 
 
 @given(group=groups(alike=True), data=st.data())
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_sticky_moves_no_more_than_balance_takes(
     group: tuple[list[View], list[TopicPartition]], data: st.DataObject
 ) -> None:
@@ -88,7 +88,7 @@ def test_sticky_moves_no_more_than_balance_takes(
 
 
 @given(group=groups())
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_sticky_again_moves_nothing(group: tuple[list[View], list[TopicPartition]]) -> None:
     views, partitions = group
     before = assign_sticky(views, partitions)
@@ -96,7 +96,7 @@ def test_sticky_again_moves_nothing(group: tuple[list[View], list[TopicPartition
 
 
 @given(group=groups())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_mixed_subscriptions_are_as_balanced_as_they_can_be(
     group: tuple[list[View], list[TopicPartition]],
 ) -> None:

@@ -44,13 +44,12 @@ class Echo:
     async def handle_delete_topics(
         self, request: admin_pb2.DeleteTopicsRequest, _peer: Peer
     ) -> admin_pb2.DeleteTopicsReply:
-        match request.names[0]:
-            case "refuse":
-                raise NotController(NodeId(7))
-            case "fail":
-                raise ZeroDivisionError
-            case "wait":
-                await asyncio.Event().wait()
+        if "refuse" in request.names:
+            raise NotController(NodeId(7))
+        if "fail" in request.names:
+            raise ZeroDivisionError
+        if "wait" in request.names:
+            await asyncio.Event().wait()
         results = [admin_pb2.TopicResult(name=name) for name in request.names]
         return admin_pb2.DeleteTopicsReply(results=results)
 
@@ -64,6 +63,7 @@ class Echo:
 
     async def handle_follow(self, stream: Stream[Any, Any], _peer: Peer) -> None:
         request = await stream.receive()
+        assert request is not None
         for index in range(request.from_index):
             await stream.send(controller_pb2.MetadataFeed(index=index))
 

@@ -120,10 +120,7 @@ async def _fence(quorum: RealQuorum, node_id: NodeId) -> None:
     took_s = time.perf_counter() - started_s
     after = await quorum.describe(await quorum.leader())
     assert after is not None
-    print(
-        f"a broker fenced: {fenced} after {took_s:.1f} s, "
-        f"terms {after.term - before.term + 1}"
-    )
+    print(f"a broker fenced: {fenced} after {took_s:.1f} s, terms {after.term - before.term + 1}")
 
 
 def _memory_mb(node: ControllerProcess) -> float:

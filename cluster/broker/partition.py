@@ -205,10 +205,8 @@ class Partition:
     async def wait_committed(
         self, end: Offset, leader_epoch: LeaderEpoch, timeout_s: float
     ) -> None:
-        """Return once every in-sync replica, and enough of them, hold everything below `end`.
-
-        `leader_epoch` is the one it was appended in: whoever has led again since may have had
-        other records committed there.
+        """Return once every in-sync replica, and enough of them, hold everything below `end`; in
+        the leader epoch of the append: a later one may have other records there.
         """
         if self.state.leader_epoch == leader_epoch and self.high_watermark < end:
             await self._wait_for_high_watermark(end, timeout_s)

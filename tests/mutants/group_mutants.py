@@ -225,7 +225,7 @@ GROUP_MUTANTS: tuple[Mutant, ...] = (
         "new partitions are nobody's",
         "G4",
         rebalance.is_due,
-        "return _covered(group) != topics.wanted(group.members.values())",
+        "return _covered(group) != topics.counts(group.members.values())",
         "return False",
     ),
     _one(

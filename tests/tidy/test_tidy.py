@@ -25,9 +25,10 @@ LINES_MAX = 500
 
 PURE = {
     "clients/suiro/model": "*",
-    "clients/suiro": "accumulator even_out fetch_buffer partitioner reassign_plan retry sequences",
-    "cluster/groupcoord": "assignor codec group machine members offsets rebalance reconcile records "
-    "requests sessions subscriptions wire",
+    "clients/suiro": "accumulator even_out fetch_buffer membership partitioner reassign_plan retry "
+    "sequences",
+    "cluster/groupcoord": "assignor codec group machine members offsets rebalance reconcile "
+    "records requests sessions subscriptions wire",
     "cluster/host": "machine timers waitlist",
     "cluster/log": "index epochs producers aborted retention",
     "cluster/broker": "leader follower replication_effects replication_progress visible",

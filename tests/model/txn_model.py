@@ -1,0 +1,529 @@
+"""A small exhaustive model of transactions: every order of events, breadth first.
+
+    python -m tests.model.txn_model --states 1200000
+
+One transactional id, two producers that take it from one another, two partitions, a coordinator.
+The machine, the client's core, the producer states and the aborted index are the real ones; only
+what connects them is modelled. A message that was ever sent stays in the network for good, so it
+may arrive late, twice, or never; a broker's answer from the coordinator may be as old as it likes;
+a coordinator that is replaced sends its markers again, which is the same. A leader of a partition
+may lose what is not committed at any moment.
+
+Checked in every state: a decision never changes (T4), the visible is the committed (T1, T2, T3),
+what a producer was told is what happened (T5), no identity belongs to two (I1), and an open
+transaction in a partition is known to the coordinator (T6).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter, deque
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from suiro.model.batch import TRANSACTIONAL_BIT, BatchHeader
+from suiro.model.control import ControlType
+from suiro.model.error_base import SuiroError
+from suiro.model.errors import ProducerFenced
+from suiro.model.ids import Offset, ProducerIdentity, TopicPartition
+from suiro.transaction import EndTxn, InitProducer, Register, State, Transaction
+
+from cluster.broker.txn_verify import opens_transaction
+from cluster.log.producers import NO_OFFSET, Duplicate
+from cluster.log.state import LogState
+from cluster.txncoord.machine import TxnMachine
+from cluster.txncoord.producer_ids import ProducerIds
+from cluster.txncoord.requests import Completing, Init, Marked, Places
+from cluster.txncoord.table import TxnLimits
+from cluster.txncoord.txn import DECIDED, NOBODY, Txn, TxnState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cluster.host.machine import Decision
+
+ID = "id"
+PARTITIONS = (TopicPartition("t", 0), TopicPartition("t", 1))
+CONTROL_BIT = 0x20
+TIMEOUT_MS = 10
+NEVER_MS, LATER_MS = 0, 1_000
+
+Message = Register | EndTxn | tuple[Any, ...]
+
+
+class Entry(NamedTuple):
+    """One batch of a partition: of a producer's transaction, or a marker."""
+
+    identity: ProducerIdentity
+    marker: bool | None
+    """True for commit, False for abort."""
+
+
+class Client(NamedTuple):
+    """A producer: the fields of its core, and what the application knows."""
+
+    core: tuple[Any, ...]
+    begun: int
+    acked: frozenset[TopicPartition]
+    told: tuple[tuple[ProducerIdentity, bool], ...]
+    writes: tuple[TopicPartition, ...]
+
+
+class World(NamedTuple):
+    """One state of everything."""
+
+    txn: Txn | None
+    next_id: int
+    inits: int
+    decided: frozenset[tuple[ProducerIdentity, bool]]
+    clients: tuple[Client, ...]
+    logs: tuple[tuple[Entry, ...], ...]
+    committed: tuple[int, ...]
+    """The high watermarks."""
+    messages: frozenset[Message]
+
+
+class Bounds(NamedTuple):
+    """What keeps the space finite."""
+
+    inits: int = 3
+    begun: int = 2
+    epoch_max: int = 3
+
+
+class Broken(AssertionError):
+    """An invariant does not hold."""
+
+
+# -- the real cores, thawed and frozen ------------------------------------------------------------
+
+_FIELDS = ("state", "identity", "_asked", "_renews")
+
+
+def thaw(client: Client) -> Transaction:
+    core = Transaction(ID)
+    *plain, wanted, registered = client.core
+    for name, value in zip(_FIELDS, plain, strict=True):
+        setattr(core, name, value)
+    core._wanted = dict.fromkeys(wanted)
+    core._registered = set(registered)
+    core.error = ProducerFenced("fenced") if core.state is State.FENCED else None
+    return core
+
+
+def freeze(core: Transaction) -> tuple[Any, ...]:
+    plain = tuple(getattr(core, name) for name in _FIELDS)
+    return (*plain, tuple(core._wanted), frozenset(core._registered))
+
+
+class Outlook(NamedTuple):
+    """What a producer would send now."""
+
+    step: Any
+    writable: tuple[TopicPartition, ...]
+    sends: frozenset[Message]
+
+
+@lru_cache(100_000)
+def outlook_of(client: Client) -> Outlook:
+    core = thaw(client)
+    step = core.next_step()
+    writable = tuple(p for p in client.writes if core.may_write(p))
+    sends: set[Message] = {("produce", core.identity, partition) for partition in writable}
+    if isinstance(step, Register | EndTxn):
+        sends.add(step)
+    return Outlook(step, writable, frozenset(sends))
+
+
+def header(identity: ProducerIdentity, offset: int, *, control: bool) -> BatchHeader:
+    return BatchHeader(
+        base_offset=offset,
+        length=0,
+        leader_epoch=0,
+        magic=2,
+        crc=0,
+        attributes=TRANSACTIONAL_BIT | (CONTROL_BIT if control else 0),
+        last_offset_delta=0,
+        base_timestamp_ms=0,
+        max_timestamp_ms=0,
+        producer_id=identity.producer_id,
+        producer_epoch=identity.producer_epoch,
+        base_sequence=-1 if control else 0,
+        record_count=1,
+    )
+
+
+@lru_cache(100_000)
+def replayed(log: tuple[Entry, ...]) -> LogState:
+    state = LogState(Offset(0))
+    for offset, (identity, marker) in enumerate(log):
+        kind = None if marker is None else ControlType.COMMIT if marker else ControlType.ABORT
+        state.apply(header(identity, offset, control=marker is not None), kind, 0)
+    return state
+
+
+class Model:
+    """The successors of a state, and the invariants."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+        self.machine = TxnMachine(TxnLimits(epoch_max=bounds.epoch_max))
+
+    def start(self) -> World:
+        client = Client(freeze(Transaction(ID)), 0, frozenset(), (), ())
+        return World(None, 1, 0, frozenset(), (client, client), ((), ()), (0, 0), frozenset())
+
+    def successors(self, world: World) -> Iterator[World]:
+        """What can happen next. Whatever may be sent is sent at once: it need not arrive."""
+        for after in self._moves(world):
+            yield self._verified(_all_sent(after))
+
+    def _verified(self, world: World) -> World:
+        """Every broker that would hear a yes by now has heard it: it may be acted on later."""
+        if world.txn is None or world.txn.state is not TxnState.ONGOING:
+            return world
+        for message in tuple(world.messages):
+            if not isinstance(message, tuple) or message[0] != "produce":
+                continue
+            answer = ("verified", *message[1:])
+            if answer in world.messages:
+                continue
+            _, identity, partition = message
+            _, reply = self._decided(world, _verify(identity, partition))
+            if not isinstance(reply, SuiroError):
+                world = world._replace(messages=world.messages | {answer})
+        return world
+
+    def _moves(self, world: World) -> Iterator[World]:
+        for number, client in enumerate(world.clients):
+            yield from self._client_moves(world, number, client)
+        for message in world.messages:
+            yield from self._delivered(world, message)
+        yield from self._coordinator_moves(world)
+        for at, log in enumerate(world.logs):
+            if world.committed[at] < len(log):
+                yield world._replace(committed=_put(world.committed, at, len(log)))
+                yield world._replace(logs=_put(world.logs, at, log[: world.committed[at]]))
+
+    # -- producers --------------------------------------------------------------------------------
+
+    def _client_moves(self, world: World, number: int, client: Client) -> Iterator[World]:
+        core = thaw(client)
+        step = outlook_of(client).step
+        if isinstance(step, InitProducer):
+            if world.inits < self.bounds.inits:
+                yield from self._init(world, number, step)
+        elif core.state is State.READY and client.begun < self.bounds.begun:
+            core.begin()
+            writes = PARTITIONS if client.begun == 0 else PARTITIONS[:1]
+            core.write_to(writes)
+            fresh = Client(freeze(core), client.begun + 1, frozenset(), client.told, writes)
+            yield _with(world, number, fresh)
+        elif core.state in {State.OPEN, State.MUST_ABORT}:
+            core.abort()
+            yield _with(world, number, client._replace(core=freeze(core)))
+        if client.core[0] is State.OPEN and len(client.acked) == len(client.writes):
+            core = thaw(client)
+            core.commit()
+            yield _with(world, number, client._replace(core=freeze(core)))
+
+    def _init(self, world: World, number: int, step: InitProducer) -> Iterator[World]:
+        world = world._replace(inits=world.inits + 1)
+        request = Init(ID, TIMEOUT_MS, f"client {number}", step.go_on)
+        after, reply = self._decided(world, lambda m: m.decide_init(request, NEVER_MS))
+        yield after
+        if not isinstance(reply, Completing):
+            yield _answered(after, number, step, reply)
+
+    # -- the network ------------------------------------------------------------------------------
+
+    def _delivered(self, world: World, message: Message) -> Iterator[World]:
+        match message:
+            case Register() | EndTxn():
+                yield from self._step_delivered(world, message)
+            case ("produce", identity, partition):
+                yield from self._produce_delivered(world, identity, partition)
+            case ("verified", identity, partition):
+                yield from self._append(world, identity, partition)
+            case ("marker", identity, commit, partition):
+                at = PARTITIONS.index(partition)
+                state = replayed(world.logs[at])
+                entry = header(identity, 0, control=True)
+                try:
+                    verdict = state.producers.check_marker(entry)
+                except ProducerFenced:
+                    return
+                if not isinstance(verdict, Duplicate):
+                    yield _appended(world, at, Entry(identity, commit))
+            case _:
+                raise AssertionError(message)
+
+    def _step_delivered(self, world: World, step: Register | EndTxn) -> Iterator[World]:
+        def choose(machine: TxnMachine) -> Decision[Any]:
+            if isinstance(step, Register):
+                return machine.decide_add(ID, step.identity, Places(step.partitions), NEVER_MS)
+            return machine.decide_end(ID, step.identity, commit=step.commit, now_ms=NEVER_MS)
+
+        after, reply = self._decided(world, choose)
+        if after != world:
+            yield after
+        for number, client in enumerate(world.clients):
+            if outlook_of(client).step == step:
+                yield _answered(after, number, step, reply)
+
+    def _produce_delivered(
+        self, world: World, identity: ProducerIdentity, partition: TopicPartition
+    ) -> Iterator[World]:
+        producers = replayed(world.logs[PARTITIONS.index(partition)]).producers
+        entry = header(identity, 0, control=False)
+        if not opens_transaction(producers.get(identity.producer_id), entry):
+            yield from self._append(world, identity, partition)
+            return
+        _, reply = self._decided(world, _verify(identity, partition))
+        if isinstance(reply, SuiroError):
+            yield from _refused(world, identity, reply)
+
+    def _append(
+        self, world: World, identity: ProducerIdentity, partition: TopicPartition
+    ) -> Iterator[World]:
+        at = PARTITIONS.index(partition)
+        try:
+            verdict = replayed(world.logs[at]).producers.check(header(identity, 0, control=False))
+        except SuiroError as error:
+            yield from _refused(world, identity, error)
+            return
+        if not isinstance(verdict, Duplicate):
+            yield _appended(world, at, Entry(identity, None))
+
+    # -- the coordinator --------------------------------------------------------------------------
+
+    def _coordinator_moves(self, world: World) -> Iterator[World]:
+        txn = world.txn
+        if txn is None:
+            return
+        if txn.state is TxnState.ONGOING:
+            yield self._decided(world, lambda m: m.decide_expire(LATER_MS))[0]
+        if txn.state not in DECIDED:
+            return
+        for at, log in enumerate(world.logs):
+            for entry in log[: world.committed[at]]:
+                if entry.marker is not None:
+                    answer = Marked(entry.identity, Places((PARTITIONS[at],)))
+                    yield self._decided(world, _marked(answer))[0]
+
+    def _decided(
+        self, world: World, choose: Callable[[TxnMachine], Decision[Any]]
+    ) -> tuple[World, Any]:
+        """Let the real machine decide and apply; an error is an answer too."""
+        machine = self.machine
+        machine.table.txns = {} if world.txn is None else {ID: world.txn}
+        machine.table.ids = ProducerIds()
+        machine.on_producer_ids(world.next_id, 1_000_000)  # type: ignore[arg-type]
+        try:
+            decision = choose(machine)
+        except SuiroError as error:
+            return world, error
+        if not decision.records:
+            return world, decision.reply
+        for record in decision.records:
+            machine.apply(record)
+        txn = machine.get(ID)
+        assert txn is not None
+        decided = world.decided
+        if txn.ended is not None and (world.txn is None or world.txn.ended != txn.ended):
+            decided |= {(txn.ended.identity, txn.ended.commit)}
+        next_id = int(machine.table.ids.peek())
+        return world._replace(txn=txn, next_id=next_id, decided=decided), decision.reply
+
+    # -- invariants -------------------------------------------------------------------------------
+
+    def check(self, world: World) -> None:
+        decided = dict(world.decided)
+        if len(decided) != len(world.decided):
+            raise Broken(f"T4: decided both ways: {sorted(map(str, world.decided))}")
+        for log, committed in zip(world.logs, world.committed, strict=True):
+            _check_visible(log, committed, decided)
+            _check_open(world.txn, log)
+        for client in world.clients:
+            for identity, commit in client.told:
+                if decided.get(identity, False) != commit:
+                    raise Broken(f"T5: {identity} was told {commit}, it is {decided}")
+        first, second = (client.core[1] for client in world.clients)
+        if first == second != NOBODY:
+            raise Broken(f"I1: {first} belongs to both")
+
+
+def _check_visible(
+    log: tuple[Entry, ...], committed: int, decided: dict[ProducerIdentity, bool]
+) -> None:
+    state = replayed(log)
+    stable = state.producers.last_stable_offset(Offset(committed))
+    aborted = state.aborted.overlapping(Offset(0), stable)
+    for offset, (identity, marker) in enumerate(log[:stable]):
+        if marker is not None:
+            continue
+        ended = [
+            entry.marker
+            for entry in log[offset:committed]
+            if entry.marker is not None and entry.identity.producer_id == identity.producer_id
+        ]
+        if not ended:
+            raise Broken(f"T3: {identity} at {offset} is stable without a committed marker")
+        hidden = any(
+            gone.producer_id == identity.producer_id and gone.first <= offset <= gone.last
+            for gone in aborted
+        )
+        if hidden == decided.get(identity, hidden is False):
+            raise Broken(f"T1, T2: {identity} hidden={hidden}, decided {decided}")
+
+
+def _check_open(txn: Txn | None, log: tuple[Entry, ...]) -> None:
+    """What is open in a partition is open or owed a marker at the coordinator."""
+    for state in replayed(log).producers.states():
+        if state.open_from == NO_OFFSET:
+            continue
+        owed = [] if txn is None else [w.identity for w in txn.writers]
+        if log[state.open_from].identity not in owed:
+            raise Broken(f"T6: {log[state.open_from].identity} is open, the coordinator has {owed}")
+
+
+# -- small moves ----------------------------------------------------------------------------------
+
+
+def _marked(answer: Marked) -> Callable[[TxnMachine], Decision[Any]]:
+    return lambda machine: machine.decide_marked(ID, [answer], NEVER_MS)
+
+
+def _verify(
+    identity: ProducerIdentity, partition: TopicPartition
+) -> Callable[[TxnMachine], Decision[Any]]:
+    places = Places((partition,))
+    return lambda machine: machine.decide_verify(ID, identity, places)
+
+
+def _put(items: tuple[Any, ...], at: int, item: Any) -> tuple[Any, ...]:
+    return (*items[:at], item, *items[at + 1 :])
+
+
+def _with(world: World, number: int, client: Client) -> World:
+    return world._replace(clients=_put(world.clients, number, client))
+
+
+def _all_sent(world: World) -> World:
+    """With every message under way that may be, and every batch acknowledged that can be."""
+    messages = set(world.messages)
+    clients = []
+    for client in world.clients:
+        outlook = outlook_of(client)
+        messages |= outlook.sends
+        acked = {p for p in outlook.writable if _is_committed(world, p, client.core[1])}
+        clients.append(client._replace(acked=client.acked | acked) if acked else client)
+    if world.txn is not None and world.txn.state in DECIDED:
+        messages |= {
+            ("marker", writer.marker, writer.commits, partition)
+            for writer in world.txn.writers
+            for partition in writer.partitions
+        }
+    return world._replace(clients=tuple(clients), messages=frozenset(messages))
+
+
+def _is_committed(world: World, partition: TopicPartition, identity: ProducerIdentity) -> bool:
+    at = PARTITIONS.index(partition)
+    return Entry(identity, None) in world.logs[at][: world.committed[at]]
+
+
+def _appended(world: World, at: int, entry: Entry) -> World:
+    return world._replace(logs=_put(world.logs, at, (*world.logs[at], entry)))
+
+
+def _answered(world: World, number: int, step: Any, reply: Any) -> World:
+    """The answer reaches the producer that waits for it."""
+    client = world.clients[number]
+    core = thaw(client)
+    told = client.told
+    before = core.identity
+    if isinstance(reply, SuiroError):
+        core.on_error(reply)
+    elif isinstance(step, InitProducer):
+        if core.state is State.ABORTING:
+            told = (*told, (before, False))
+        core.on_initialised(reply)
+    elif isinstance(step, Register):
+        core.on_registered(step)
+    else:
+        told = (*told, (before, step.commit))
+        core.on_ended(reply)
+    return _with(world, number, client._replace(core=freeze(core), told=told))
+
+
+def _refused(world: World, identity: ProducerIdentity, error: SuiroError) -> Iterator[World]:
+    """A broker's refusal reaches the producer, if that is still at it."""
+    for number, client in enumerate(world.clients):
+        core = thaw(client)
+        if core.state is State.OPEN and core.identity == identity:
+            core.on_refused(error)
+            yield _with(world, number, client._replace(core=freeze(core)))
+
+
+# -- the search -----------------------------------------------------------------------------------
+
+
+class Searched(NamedTuple):
+    """What a search came to."""
+
+    states: int
+    transitions: int
+    depth: int
+    is_complete: bool
+    broken: str | None
+    seen: Counter[str]
+
+
+def search(bounds: Bounds, states_max: int) -> Searched:
+    """Breadth first. A state is remembered by 64 bits: two of a million states that look alike are
+    a chance of one in thirty million.
+    """
+    model = Model(bounds)
+    start = model.start()
+    visited = {hash(start)}
+    frontier = deque([(start, 0)])
+    transitions = depth = 0
+    seen: Counter[str] = Counter()
+    while frontier and len(visited) < states_max:
+        world, depth = frontier.popleft()
+        if world.txn is not None:
+            seen[world.txn.state] += 1
+        try:
+            for after in model.successors(world):
+                transitions += 1
+                key = hash(after)
+                if key not in visited:
+                    model.check(after)
+                    visited.add(key)
+                    frontier.append((after, depth + 1))
+        except AssertionError as error:
+            return Searched(len(visited), transitions, depth, False, str(error), seen)
+    return Searched(len(visited), transitions, depth, not frontier, None, seen)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--states", type=int, default=1_200_000)
+    parser.add_argument("--inits", type=int, default=3)
+    parser.add_argument("--begun", type=int, default=2)
+    options = parser.parse_args()
+    started = time.monotonic()
+    found = search(Bounds(options.inits, options.begun), options.states)
+    took = time.monotonic() - started
+    ending = "all there are" if found.is_complete else f"the first, to depth {found.depth}"
+    print(f"{found.states:,} states ({ending}), {found.transitions:,} transitions,", end=" ")
+    print(f"{took:.0f} s: {found.broken or 'every invariant holds'}")
+    for name, count in sorted(found.seen.items()):
+        print(f"  {name:16} {count:,}")
+    return found.broken is not None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -32,7 +32,7 @@ CAUGHT_BY_FEW_SEEDS = 8
 def directed_tests() -> Iterator[tuple[str, Callable[[], None]]]:
     for path in transcripts("group"):
         yield path.name, lambda path=path: check_file(path, GroupEnv())  # type: ignore[misc]
-    for module in (test_machine, test_codec, test_membership):
+    for module in (test_membership, test_codec, test_machine):
         for name, test in vars(module).items():
             if name.startswith("test_") and not inspect.signature(test).parameters:
                 yield name, test

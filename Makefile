@@ -10,7 +10,7 @@ SOURCES := clients cluster spark_connector tests bench proto
 ALONE := flock $${TMPDIR:-/tmp}/suiro.bench.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help setup gen gen-check fmt check test test-fast rewrite raft-sim replication-sim group-sim bench fuzz up down clean
+.PHONY: help setup gen gen-check fmt check test test-fast rewrite raft-sim replication-sim group-sim txn-sim txn-model bench fuzz up down clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -53,6 +53,12 @@ raft-sim: $(READY) ## N seeds of the Raft simulation
 
 replication-sim: $(READY) ## N seeds of the replication simulation
 	$(BIN)/python -m tests.sim.replication_sim --seeds $(N) --jobs 2
+
+txn-sim: $(READY) ## N seeds of the transaction simulation
+	$(BIN)/python -m tests.sim.txn_sim --seeds $(N) --jobs 2
+
+txn-model: $(READY) ## a million states of the transaction protocol, every order of events
+	$(BIN)/python -m tests.model.txn_model --states 1100000 --inits 2 --begun 2
 
 group-sim: $(READY) ## N seeds of the consumer group simulation
 	$(BIN)/python -m tests.sim.group_sim --seeds $(N) --jobs 2

@@ -26,9 +26,11 @@ LINES_MAX = 500
 PURE = {
     "clients/suiro/model": "*",
     "clients/suiro": "accumulator even_out fetch_buffer membership partitioner reassign_plan retry "
-    "sequences",
+    "sequences transaction",
     "cluster/groupcoord": "assignor codec group machine members offsets rebalance reconcile "
     "records requests sessions subscriptions wire",
+    "cluster/txncoord": "codec end expire init machine partitions producer_ids records requests "
+    "shared table txn",
     "cluster/host": "machine timers waitlist",
     "cluster/log": "index epochs producers aborted retention",
     "cluster/broker": "leader follower replication_effects replication_progress visible",

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 from suiro import aio
 from suiro.loop_thread import LoopThread
+from suiro.membership import Assign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import pyarrow as pa
 
+    from suiro.aio.consumer import Offsets, OnPartitions
+    from suiro.aio.group_offsets import OffsetAndMetadata
     from suiro.aio.offsets import Bound
     from suiro.model.ids import TopicPartition
     from suiro.model.record import Record
@@ -21,12 +24,12 @@ if TYPE_CHECKING:
 
 
 class Consumer:
-    """Reads records.
+    """Reads records: of a group's share of topics, or of partitions that it is told to read.
 
     ```python
-    with suiro.Consumer("suiro://localhost", auto_offset_reset="earliest") as consumer:
-        consumer.assign(consumer.partitions_of("clicks"))
-        for record in consumer.poll():
+    with suiro.Consumer("suiro://localhost", group_id="billing") as consumer:
+        consumer.subscribe("orders")
+        for record in consumer:
             print(record.offset, record.value)
     ```
 
@@ -46,7 +49,7 @@ class Consumer:
         try:
             self._loop.run(self._consumer.__aenter__())
             self._fetcher = self._consumer.fetcher
-            self._fetcher.on_arrival = self._arrived.set
+            self._consumer.wake = self._arrived.set
         except BaseException:
             self.close()
             raise
@@ -54,6 +57,47 @@ class Consumer:
     def partitions_of(self, topic: str) -> list[TopicPartition]:
         """Every partition of a topic."""
         return self._loop.run(self._consumer.partitions_of(topic))
+
+    def subscribe(
+        self,
+        *topics: str,
+        pattern: str = "",
+        on_assigned: OnPartitions | None = None,
+        on_revoked: OnPartitions | None = None,
+        on_lost: OnPartitions | None = None,
+    ) -> None:
+        """Read this group's share of these topics, or of all that match the pattern.
+
+        Partitions come and go while polling: `on_revoked` is called before one goes, and may
+        commit; `on_lost` when one is gone already.
+        """
+        self._in_loop(
+            lambda: self._consumer.subscribe(
+                *topics,
+                pattern=pattern,
+                on_assigned=on_assigned,
+                on_revoked=on_revoked,
+                on_lost=on_lost,
+            )
+        )
+
+    def commit(self, offsets: Offsets | None = None) -> None:
+        """Store where the group is: behind what polls have returned, or at these offsets."""
+        self._loop.run(self._consumer.commit(offsets))
+
+    def commit_async(
+        self,
+        offsets: Offsets | None = None,
+        callback: Callable[[BaseException | None], None] | None = None,
+    ) -> None:
+        """The same in the background; the callback is told how it ended, in another thread."""
+        self._in_loop(lambda: self._consumer.commit_async(offsets, callback))
+
+    def committed(
+        self, partitions: Iterable[TopicPartition] = ()
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """What the group has committed, of these partitions or of all."""
+        return self._loop.run(self._consumer.committed(partitions))
 
     def assign(self, partitions: Iterable[TopicPartition] | Mapping[TopicPartition, int]) -> None:
         """Read these partitions, and no others; a mapping says at which offsets to begin."""
@@ -82,7 +126,7 @@ class Consumer:
     def paused(self) -> list[TopicPartition]:
         return self._consumer.paused()
 
-    def _in_loop(self, act: Callable[[], None]) -> None:
+    def _in_loop(self, act: Callable[[], object]) -> None:
         async def run() -> None:
             act()
 
@@ -98,11 +142,11 @@ class Consumer:
 
     def poll(self, timeout_s: float = 1.0, *, max_records: int | None = None) -> list[Record]:
         """Records as soon as there are any, at most `max_records`; none after the timeout."""
-        self._loop.check_open()
         wanted = max_records or self._consumer.settings.max_poll_records
         until_s = monotonic() + timeout_s
+        self._before_poll(until_s)
         while not (records := self._fetcher.take(wanted)) and self._wait(until_s):
-            pass
+            self._settle_events(until_s)
         return records
 
     def poll_arrow(
@@ -114,18 +158,46 @@ class Consumer:
         """
         from suiro.polled_table import polled_table
 
-        self._loop.check_open()
         until_s = monotonic() + timeout_s
+        self._before_poll(until_s)
         while not (taken := self._consumer.take_columns(max_records)) and self._wait(until_s):
-            pass
+            self._settle_events(until_s)
         return polled_table(taken, headers=headers)
+
+    def _before_poll(self, until_s: float) -> None:
+        self._loop.check_open()
+        if self._consumer.settings.group_id:
+            group = self._consumer.group
+            group.on_progress()
+            if group.auto_commit_is_due():
+                offsets = group.positions()  # before this poll returns more
+                self._in_loop(lambda: group.auto_commit(offsets))
+            self._settle_events(until_s)
+
+    def _settle_events(self, until_s: float) -> None:
+        """Deal with what the group says; the application's own functions run in its own thread."""
+        if not self._consumer.settings.group_id:
+            return
+        group = self._consumer.group
+        while (event := group.next_event()) is not None:
+            listener = self._consumer.listeners.for_event(event)
+            if isinstance(event, Assign):
+                left_s = until_s - monotonic()
+                if not self._loop.run(group.assigned(event, left_s)):
+                    return
+                if listener is not None:
+                    listener(list(event.partitions))
+            else:
+                if listener is not None:
+                    listener(list(event.partitions))
+                self._loop.run(self._consumer.let_go(event))
 
     def _wait(self, until_s: float) -> bool:
         """As the asyncio consumer waits, but in this thread."""
         began_s = now_s = monotonic()
         while now_s < until_s:
             self._arrived.clear()
-            ready_in_s = self._fetcher.ready_in_s(now_s - began_s)
+            ready_in_s = self._consumer.ready_in_s(now_s - began_s)
             if ready_in_s == 0:
                 return True
             left_s = until_s - now_s if ready_in_s is None else min(ready_in_s, until_s - now_s)
@@ -138,7 +210,7 @@ class Consumer:
             yield from self.poll()
 
     def close(self) -> None:
-        """Stop fetching and let go of everything."""
+        """Commit if that is automatic, leave the group, and let go of everything."""
         try:
             self._loop.run(self._consumer.close())
         finally:

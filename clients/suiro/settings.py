@@ -128,6 +128,24 @@ class ConsumerSettings:
     fetch_max_wait_ms: float = 500.0
     client_rack: str = ""
     """Where this consumer is: read from an in-sync replica of the same rack, if there is one."""
+
+    group_id: str = ""
+    """The consumer group; empty: none, and partitions are assigned by hand."""
+    group_instance_id: str = ""
+    """A name that survives restarts: the member keeps its partitions through one."""
+    assignors: tuple[str, ...] = ("cooperative-sticky",)
+    """In order of preference: range, roundrobin, sticky, cooperative-sticky, or your own."""
+    enable_auto_commit: bool = True
+    """Commit what polls have returned, every `auto_commit_interval_ms` and when leaving."""
+    auto_commit_interval_ms: float = 5_000.0
+    session_timeout_ms: float = 10_000.0
+    """A member that is not heard for so long has lost its partitions."""
+    heartbeat_interval_ms: float = 3_000.0
+    rebalance_timeout_ms: float = 60_000.0
+    """How long a member may take to give up what it is told to give up."""
+    max_poll_interval_ms: float | None = None
+    """How long a handler may take before it counts as stuck; None: as long as it likes."""
+
     request_timeout_ms: float = 30_000.0
     client_id: str = "suiro-python"
 
@@ -153,11 +171,19 @@ class ConsumerSettings:
         ):
             value = getattr(self, name)
             _check(isinstance(value, int) and value >= 1, name, value, "a number from 1 up")
+        _check(
+            0 < self.heartbeat_interval_ms < self.session_timeout_ms,
+            "heartbeat_interval_ms",
+            self.heartbeat_interval_ms,
+            "more than 0 and less than session_timeout_ms",
+        )
+        _check(bool(self.assignors), "assignors", self.assignors, "at least one name")
 
 
 ACKS_SPELLINGS: Final = {"all": "all", "-1": "all", "1": 1, "0": 0}
 
 KAFKA_NAMES: Final = {
+    "partition_assignment_strategy": "assignors",
     "compression_type": "compression",
     "max_in_flight_requests_per_connection": "max_in_flight",
     "isolation_level": "isolation",

@@ -30,6 +30,7 @@ class Broker:
     def __init__(
         self, config: NodeConfig, hello: Hello, env: Env, quorum: QuorumClient, lease: Lease
     ) -> None:
+        self._env = env
         self._quorum = quorum
         self._directories = LogDirectories(env, config.log_directories)
         self.replicas = Replicas(env, hello, self._directories, quorum, lease)
@@ -38,7 +39,7 @@ class Broker:
     def services(self, feed: MetadataFeed, *, with_admin: bool) -> list[Service]:
         """What it serves; a node that is a controller too answers Admin calls itself."""
         services: list[Service] = [
-            BrokerService(self.replicas, feed, self._quorum, self._producer_ids)
+            BrokerService(self.replicas, feed, self._quorum, self._producer_ids, self._env)
         ]
         return [*services, AdminProxy(self._quorum)] if with_admin else services
 

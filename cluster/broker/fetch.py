@@ -78,7 +78,7 @@ class FetchHandler:
             try:
                 partition = self._replicas.get(TopicPartition(part.topic, part.partition))
                 partition.check_reader(part.offset, nearby=bool(request.rack))
-                partition.check_epoch(part.last_epoch)
+                partition.check_position(part.offset, part.last_epoch)
                 nearby = bool(request.rack)
                 run = partition.read(part.offset, limit, request.isolation, nearby=nearby)
                 if part.offset > run.high_watermark:
@@ -151,7 +151,7 @@ class _FetchSession:
             partition = self._replicas.get(TopicPartition(start.topic, start.partition))
             self._replicas.check_topic_id(partition, start.topic_id)
             partition.check_reader(start.offset, nearby=self._nearby)
-            partition.check_epoch(start.last_epoch)
+            partition.check_position(start.offset, start.last_epoch)
         except SuiroError as error:
             self._fail(start.slot, error)
             return
@@ -236,4 +236,5 @@ def fetch_result(run: Run) -> pb.FetchResult:
         log_start=run.log_start,
         next_offset=run.next_offset,
         size=sum(map(len, run.batches)),
+        last_epoch=run.last_epoch,
     )

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, assert_never
 from suiro._proto.common_pb2 import READ_COMMITTED
 from suiro.model.batch import walk
 from suiro.model.errors import (
-    FencedLeaderEpoch,
     NotLeader,
     OffsetNotAvailable,
     OffsetOutOfRange,
+    PositionTruncated,
     TimedOut,
     UnknownLeaderEpoch,
 )
-from suiro.model.ids import NO_LEADER, LeaderEpoch, Offset
+from suiro.model.ids import NO_LEADER, NO_LEADER_EPOCH, LeaderEpoch, Offset
 from suiro.model.limits import PRODUCERS_WAITING_MAX
 
 from cluster.broker.follower import Follower, Part
@@ -72,6 +72,7 @@ class Run:
     high_watermark: int
     last_stable_offset: int
     log_start: int
+    last_epoch: int = NO_LEADER_EPOCH
 
 
 class Partition:
@@ -195,6 +196,16 @@ class Partition:
         if acks == -1:
             leader.check_acks_all(self.min_isr)
         info = self.log.append_as_leader(batches, self.state.leader_epoch, self._at.clock.now_ms())
+        return self._appended(leader, info)
+
+    def append_marker(self, batch: Buffer) -> AppendInfo:
+        """The same for the end of a transaction, as its coordinator decided it."""
+        leader = self._leading()
+        leader.check_acks_all(self.min_isr)
+        info = self.log.append_control(batch, self.state.leader_epoch, self._at.clock.now_ms())
+        return self._appended(leader, info)
+
+    def _appended(self, leader: Leader, info: AppendInfo) -> AppendInfo:
         if info.appended:
             self._lead(leader.on_appended(self._now_ms()))
             if self.log.config.flush is not Flush.ACK:
@@ -290,7 +301,15 @@ class Partition:
         batches: Sequence[Buffer] = (data,)
         if isolation == READ_COMMITTED:
             batches = committed_only(data, self.log.aborted(Offset(offset), end))
-        return Run(batches, end, self.high_watermark, stable, start)
+        last_epoch = self.log.epoch_of(Offset(end - 1))
+        return Run(
+            batches,
+            end,
+            self.high_watermark,
+            stable,
+            start,
+            NO_LEADER_EPOCH if last_epoch is None else last_epoch,
+        )
 
     def latest(self, isolation: Isolation) -> Offset:
         """Where a reader that wants only what is new begins."""
@@ -299,15 +318,25 @@ class Partition:
             return self.log.last_stable_offset(self.high_watermark)
         return self.high_watermark
 
-    def check_epoch(self, last_epoch: int) -> None:
-        """Refuse a reader whose last record is of an epoch that this log does not know."""
+    def check_position(self, offset: int, last_epoch: int) -> None:
+        """Refuse a reader who comes from a log that parted from this one before its position.
+
+        `last_epoch` is the leader epoch of the record before `offset`, -1 if the reader cannot say.
+        """
         current = self.state.leader_epoch
         if last_epoch > current:
             raise UnknownLeaderEpoch(f"{self.partition}: epoch {last_epoch}, here it is {current}")
         if self._leader is None:
             return  # a follower may just not have it yet
-        if last_epoch >= 0 and self.log.end_offset_for(LeaderEpoch(last_epoch)) is None:
-            raise FencedLeaderEpoch(f"{self.partition}: epoch {last_epoch} is unknown here")
+        found = self.log.end_offset_for(LeaderEpoch(last_epoch)) if last_epoch >= 0 else None
+        if found is None:
+            return  # nothing to compare with: nobody knows, or that part of the log was trimmed
+        if found.leader_epoch != last_epoch or found.end < offset:
+            raise PositionTruncated(
+                f"{self.partition}: offset {offset} after epoch {last_epoch}, which ends at "
+                f"{found.end} here: the records before it were replaced",
+                offset=min(offset, found.end),
+            )
 
     def watch(self, wake: Callable[[], None]) -> None:
         """Call `wake` whenever more may be read, or the role has changed."""

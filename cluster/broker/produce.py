@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from suiro._proto import broker_pb2 as pb
+from suiro.model.batch import walk
 from suiro.model.error_base import SuiroError
-from suiro.model.errors import InvalidRequest
+from suiro.model.errors import CorruptBatch, InvalidRequest
 from suiro.model.ids import Offset, TopicPartition
 from suiro.model.limits import PRODUCE_IN_FLIGHT_MAX, PRODUCE_TIMEOUT_MS_MAX
 from suiro.transport.wire_errors import error_to_proto
+
+from cluster.broker.txn_verify import ArrivedPart
 
 if TYPE_CHECKING:
     from suiro.model.ids import LeaderEpoch
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
     from cluster.broker.partition import Partition
     from cluster.broker.replicas import Replicas
+    from cluster.broker.txn_verify import TxnVerifier
 
     ProduceStream = Stream[pb.ProduceReply, Framed[pb.ProduceRequest]]
 
@@ -47,11 +51,12 @@ class _Due:
 class ProduceHandler:
     """Serves Produce and ProduceStream."""
 
-    def __init__(self, replicas: Replicas) -> None:
+    def __init__(self, replicas: Replicas, verifier: TxnVerifier) -> None:
         self._replicas = replicas
+        self._verifier = verifier
 
     async def produce(self, request: Framed[pb.ProduceRequest], _peer: Peer) -> pb.ProduceReply:
-        return await self._answer(request.header, self._append_all(request))
+        return await self._answer(request.header, await self._append_all(request))
 
     async def produce_stream(self, stream: ProduceStream, _peer: Peer) -> None:
         """Append in the order of arrival; answer in that order too, each when it is due."""
@@ -63,7 +68,7 @@ class ProduceHandler:
                 # The next one arrives while this one is written to its file.
                 following = tasks.create_task(stream.receive(), name="produce request")
                 await asyncio.sleep(0)
-                await due.put(_Due(request.header, self._append_all(request)))
+                await due.put(_Due(request.header, await self._append_all(request)))
                 request = await following
             await due.put(None)
 
@@ -71,19 +76,36 @@ class ProduceHandler:
         while (item := await due.get()) is not None:
             await stream.send(await self._answer(item.header, item.outcomes))
 
-    def _append_all(self, request: Framed[pb.ProduceRequest]) -> list[_Appended | SuiroError]:
+    async def _append_all(self, request: Framed[pb.ProduceRequest]) -> list[_Appended | SuiroError]:
         header = request.header
         if header.acks not in {ACKS_ALL, 0, 1}:
             raise InvalidRequest(f"acks is {header.acks}; it must be 0, 1 or -1 (all)")
         if sum(part.size for part in header.parts) != len(request.body):
             raise InvalidRequest("the sizes of the parts do not add up to the bytes sent")
         body = memoryview(request.body)
-        outcomes: list[_Appended | SuiroError] = []
+        parts: list[tuple[pb.ProducePart, memoryview]] = []
         start = 0
         for part in header.parts:
-            outcomes.append(self._append(header, part, body[start : start + part.size]))
+            parts.append((part, body[start : start + part.size]))
             start += part.size
-        return outcomes
+        refused = await self._verify(header.transactional_id, parts)
+        return [
+            refused.get(TopicPartition(part.topic, part.partition))
+            or self._append(header, part, data)
+            for part, data in parts
+        ]
+
+    async def _verify(
+        self, transactional_id: str, parts: list[tuple[pb.ProducePart, memoryview]]
+    ) -> dict[TopicPartition, SuiroError]:
+        """The parts that would open a transaction without the coordinator's knowledge."""
+        arrived = []
+        for part, data in parts:
+            where = TopicPartition(part.topic, part.partition)
+            partition = self._replicas.find(where)
+            if partition is not None and partition.leads and is_transactional(data):
+                arrived.append(ArrivedPart(where, partition.log.producers, data))
+        return await self._verifier.refusals(transactional_id, arrived) if arrived else {}
 
     def _append(
         self, header: pb.ProduceRequest, part: pb.ProducePart, data: memoryview
@@ -115,3 +137,11 @@ class ProduceHandler:
                 results.append(pb.ProduceResult(error=error_to_proto(error), base_offset=-1))
         hello = self._replicas.hello_reply() if header.HasField("hello") else None
         return pb.ProduceReply(hello=hello, results=results)
+
+
+def is_transactional(data: memoryview) -> bool:
+    """Whether any of the batches is part of a transaction; what is not even a header is not."""
+    try:
+        return any(header.is_transactional for _, header in walk(data))
+    except CorruptBatch:
+        return False  # appending it will say what is wrong

@@ -24,7 +24,7 @@ from suiro.version import PROTOCOL_MAX
 from cluster.broker.partition import Partition
 from cluster.broker.replication_hub import ReplicationHub
 from cluster.broker.replication_role import ReplicaRole, role_of
-from cluster.broker.shard_guard import check_writer
+from cluster.broker.shard_guard import check_owner, check_writer
 from cluster.broker.situation import Situation
 from cluster.log.config import Flush, LogConfig
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from suiro.model.configs import TopicConfig
     from suiro.model.ids import TopicId
     from suiro.model.image import ClusterImage, Delta, Node
-    from suiro.model.records import PartitionId, PartitionState
+    from suiro.model.records import PartitionId, PartitionState, ShardKind
 
     from cluster.broker.log_directories import LogDirectories
     from cluster.host.env import Env
@@ -95,6 +95,14 @@ class Replicas:
         """Refuse whoever may not write there: internal topics belong to their coordinators."""
         where = partition.partition
         check_writer(self._image, where, owner_epoch, append_at, partition.log.log_end)
+
+    def check_owner(self, kind: ShardKind, shard: int, owner_epoch: int) -> None:
+        """Refuse a coordinator that no longer owns its shard."""
+        check_owner(self._image, kind, shard, owner_epoch)
+
+    @property
+    def image(self) -> ClusterImage | None:
+        return self._image
 
     def hello_reply(self) -> HelloReply:
         return HelloReply(protocol=PROTOCOL_MAX, cluster_id=self.cluster_id, node_id=self.node)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from suiro._proto import admin_pb2 as admin
 from suiro._proto import broker_pb2 as pb
+from suiro._proto.common_pb2 import READ_COMMITTED
 from suiro.model.configs import broker_config
 from suiro.model.error_base import SuiroError
 from suiro.model.errors import InvalidRequest, UnsupportedVersion
@@ -18,9 +19,12 @@ from suiro.transport.wire_errors import error_to_proto
 from suiro.version import PROTOCOL_MAX, PROTOCOL_MIN
 
 from cluster.broker.fetch import FetchHandler
+from cluster.broker.markers import MarkerHandler
 from cluster.broker.metadata_view import describe_brokers, describe_topics
 from cluster.broker.produce import ProduceHandler
 from cluster.broker.replica_view import describe_replicas
+from cluster.broker.txn_owner import TxnOwner
+from cluster.broker.txn_verify import TxnVerifier
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
 
     from cluster.broker.producer_ids import ProducerIds
     from cluster.broker.replicas import Replicas
+    from cluster.host.env import Env
     from cluster.host.metadata_feed import MetadataFeed
     from cluster.host.quorum_client import QuorumClient
 
@@ -48,12 +53,15 @@ class BrokerService:
         feed: MetadataFeed,
         quorum: QuorumClient,
         producer_ids: ProducerIds,
+        env: Env,
     ) -> None:
         self._replicas = replicas
         self._feed = feed
         self._quorum = quorum
         self._producer_ids = producer_ids
-        self._produce = ProduceHandler(replicas)
+        verifier = TxnVerifier(TxnOwner(env, lambda: replicas.image))
+        self._produce = ProduceHandler(replicas, verifier)
+        self._markers = MarkerHandler(replicas, env.clock)
         self._fetch = FetchHandler(replicas)
 
     def routes(self) -> list[Route]:
@@ -67,6 +75,8 @@ class BrokerService:
             Route(BrokerMethods.FETCH_STREAM, self._fetch.fetch_stream),
             Route(BrokerMethods.LIST_OFFSETS, self.list_offsets),
             Route(BrokerMethods.REPLICATE, self._replicas.hub.sender.replicate),
+            Route(BrokerMethods.WRITE_TXN_MARKERS, self._markers.write_markers),
+            Route(BrokerMethods.DESCRIBE_PRODUCERS, self.describe_producers),
             Route(BrokerMethods.DESCRIBE_REPLICAS, self.describe_replicas),
         ]
 
@@ -155,6 +165,26 @@ class BrokerService:
         return pb.OffsetAnswer(offset=found, timestamp_ms=-1)
 
     # -- inspection -------------------------------------------------------------------------------
+
+    async def describe_producers(
+        self, request: pb.DescribeProducersRequest, _peer: Peer
+    ) -> pb.DescribeProducersReply:
+        partition = self._replicas.get(TopicPartition(request.topic, request.partition))
+        stable = partition.latest(READ_COMMITTED)
+        return pb.DescribeProducersReply(
+            producers=[
+                pb.ProducerState(
+                    producer_id=state.producer_id,
+                    producer_epoch=state.producer_epoch,
+                    last_sequence=state.sent[-1].last_sequence if state.sent else -1,
+                    last_timestamp_ms=state.seen_ms,
+                    open_transaction_start=state.open_from,
+                )
+                for state in partition.log.producers.states()
+            ],
+            last_stable_offset=stable,
+            high_watermark=partition.high_watermark,
+        )
 
     async def describe_replicas(
         self, request: pb.DescribeReplicasRequest, _peer: Peer

@@ -16,6 +16,7 @@ from suiro.model.topics import SHARD_KINDS
 if TYPE_CHECKING:
     from suiro.model.ids import Offset, TopicPartition
     from suiro.model.image import ClusterImage
+    from suiro.model.records import ShardKind
 
 NOT_AN_OWNER = 0
 
@@ -35,13 +36,20 @@ def check_writer(
         return
     if owner_epoch == NOT_AN_OWNER:
         raise InvalidTopic(f"{partition.topic} is written by its coordinators alone")
-    state = None if image is None else image.shard(kind, partition.partition)
-    known = NOT_AN_OWNER if state is None else state.owner_epoch
-    if owner_epoch < known:
-        raise StaleOwnerEpoch(f"{partition}: owner epoch {owner_epoch} has ended, now {known}")
-    if owner_epoch > known:
-        raise Unavailable(f"{partition}: owner epoch {owner_epoch} is not known here yet")
+    check_owner(image, kind, partition.partition, owner_epoch)
     if append_at and append_at != log_end:
         raise StaleOwnerEpoch(
             f"{partition}: the log ends at {log_end}, not at {append_at}: it was written meanwhile"
         )
+
+
+def check_owner(image: ClusterImage | None, kind: ShardKind, shard: int, owner_epoch: int) -> None:
+    """Raise unless this is the epoch under which the shard is owned, as far as the image knows."""
+    state = None if image is None else image.shard(kind, shard)
+    known = NOT_AN_OWNER if state is None else state.owner_epoch
+    if owner_epoch < known:
+        raise StaleOwnerEpoch(
+            f"{kind} shard {shard}: owner epoch {owner_epoch} has ended, now it is {known}"
+        )
+    if owner_epoch > known:
+        raise Unavailable(f"{kind} shard {shard}: owner epoch {owner_epoch} is not known here yet")

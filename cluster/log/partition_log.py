@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from cluster.log.drafts import Draft
     from cluster.log.epochs import EpochEnd
     from cluster.log.home import LogHome
+    from cluster.log.producers import ProducerStates
     from cluster.log.recovery import Recovered
 
 FULL: Final = (errno.ENOSPC, errno.EDQUOT)
@@ -156,6 +157,11 @@ class PartitionLog:
 
     def epoch_of(self, offset: Offset) -> LeaderEpoch | None:
         return self._state.epochs.epoch_of(offset)
+
+    @property
+    def producers(self) -> ProducerStates:
+        """For looking only."""
+        return self._state.producers
 
     def last_stable_offset(self, high_watermark: Offset) -> Offset:
         """Up to where every transaction is decided, by markers below the high watermark."""

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from suiro._proto.common_pb2 import READ_COMMITTED, READ_UNCOMMITTED
 from suiro.aio.fetcher import Fetcher
+from suiro.aio.group_member import GroupMember
+from suiro.aio.group_offsets import OffsetAndMetadata
 from suiro.client_env import real_env
 from suiro.connection import Connection
-from suiro.model.errors import InvalidRequest
+from suiro.membership import Assign, Lost, Revoke
+from suiro.model.errors import ClientClosed, InvalidRequest
 from suiro.model.ids import TopicPartition
 from suiro.settings import ConsumerSettings, build_settings, parse_bootstrap
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 
     import pyarrow as pa
 
@@ -24,14 +28,34 @@ if TYPE_CHECKING:
     from suiro.fetch_buffer import ColumnRun
     from suiro.model.record import Record
 
+    OnPartitions = Callable[[list[TopicPartition]], Awaitable[None] | None]
+    Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]
+
+
+class Listeners(NamedTuple):
+    """What the application wants to be told about its partitions."""
+
+    assigned: OnPartitions | None = None
+    revoked: OnPartitions | None = None
+    lost: OnPartitions | None = None
+
+    def for_event(self, event: Assign | Revoke | Lost) -> OnPartitions | None:
+        match event:
+            case Assign():
+                return self.assigned
+            case Revoke():
+                return self.revoked
+            case Lost():
+                return self.lost
+
 
 class Consumer:
-    """Reads records of partitions that it is told to read.
+    """Reads records: of a group's share of topics, or of partitions that it is told to read.
 
     ```python
-    async with Consumer("suiro://localhost", auto_offset_reset="earliest") as consumer:
-        await consumer.assign([TopicPartition("clicks", 0)])
-        for record in await consumer.poll():
+    async with Consumer("suiro://localhost", group_id="billing") as consumer:
+        consumer.subscribe("orders")
+        async for record in consumer:
             print(record.offset, record.value)
     ```
     """
@@ -52,36 +76,89 @@ class Consumer:
             client_id=self.settings.client_id,
             rng=env.rng,
         )
+        self.listeners = Listeners()
+        self.wake: Callable[[], None] | None = None
+        """Called in the loop when a poll may go on; None: polls wait in the loop."""
+        self._fetcher: Fetcher | None = None
+        self._group: GroupMember | None = None
 
     async def __aenter__(self) -> Self:
-        is_committed = self.settings.isolation == "read_committed"
-        self.fetcher = Fetcher(
-            self.connection, self.settings, READ_COMMITTED if is_committed else READ_UNCOMMITTED
-        )
         self._loop = asyncio.get_running_loop()
         self._arrived = asyncio.Event()
-        self.fetcher.on_arrival = self._arrived.set
+        is_committed = self.settings.isolation == "read_committed"
+        self._fetcher = Fetcher(
+            self.connection,
+            self.settings,
+            READ_COMMITTED if is_committed else READ_UNCOMMITTED,
+            self._on_arrival,
+        )
+        if self.settings.group_id:
+            self._group = GroupMember(
+                self.connection, self._fetcher, self.settings, self._on_arrival
+            )
         await self.connection.refresh([], timeout_s=self._timeout_s)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def close(self) -> None:
-        """Stop fetching and let go of everything."""
-        if hasattr(self, "fetcher"):
-            await self.fetcher.close()
+    async def close(self, reason: str = "the consumer was closed") -> None:
+        """Commit if that is automatic, leave the group, and let go of everything."""
+        if self._group is not None:
+            await self._group.close(reason)
+        if self._fetcher is not None:
+            await self._fetcher.close()
         await self.connection.transport.close()
 
+    def _on_arrival(self) -> None:
+        self._arrived.set()
+        if self.wake is not None:
+            self.wake()
+
+    @property
+    def fetcher(self) -> Fetcher:
+        if self._fetcher is None:
+            raise ClientClosed("the consumer is not open: use it in an `async with`")
+        return self._fetcher
+
+    @property
+    def group(self) -> GroupMember:
+        if self._group is None:
+            raise InvalidRequest("this consumer has no group_id")
+        return self._group
+
     # -- what to read -----------------------------------------------------------------------------
+
+    def subscribe(
+        self,
+        *topics: str,
+        pattern: str = "",
+        on_assigned: OnPartitions | None = None,
+        on_revoked: OnPartitions | None = None,
+        on_lost: OnPartitions | None = None,
+    ) -> None:
+        """Read this group's share of these topics, or of all that match the pattern.
+
+        Partitions come and go while polling: `on_revoked` is called before one goes, and may
+        commit; `on_lost` when one is gone already.
+        """
+        if not topics and not pattern:
+            raise InvalidRequest("subscribe to what? Name topics, or give a pattern")
+        if self.fetcher.partitions() and not self.group.has_joined:
+            raise InvalidRequest("partitions were assigned by hand: a consumer does one or other")
+        self.listeners = Listeners(on_assigned, on_revoked, on_lost)
+        self.group.subscribe(tuple(sorted(set(topics))), pattern)
 
     async def assign(
         self, partitions: Iterable[TopicPartition] | Mapping[TopicPartition, int]
     ) -> None:
         """Read these partitions, and no others; a mapping says at which offsets to begin.
 
-        Without an offset, `auto_offset_reset` decides.
+        Without an offset, the group's committed one counts, if there is a group, and else
+        `auto_offset_reset` decides.
         """
+        if self._group is not None and self._group.has_joined:
+            raise InvalidRequest("the group assigns partitions: a consumer does one or the other")
         wanted = dict(partitions) if isinstance(partitions, dict) else dict.fromkeys(partitions)
         await self.connection.refresh({p.topic for p in wanted}, timeout_s=self._timeout_s)
         for partition in wanted:
@@ -91,6 +168,8 @@ class Consumer:
         for partition, offset in wanted.items():
             if offset is not None:
                 self.fetcher.seek(partition, offset)
+        if self._group is not None:
+            await self._group.resume([p for p, offset in wanted.items() if offset is None])
         await self.fetcher.locate(wanted)
 
     async def partitions_of(self, topic: str) -> list[TopicPartition]:
@@ -113,6 +192,7 @@ class Consumer:
             self.fetcher.pause(partition, paused=False)
 
     def paused(self) -> list[TopicPartition]:
+        """What is assigned and paused."""
         return [p for p in self.assignment() if self.fetcher.is_paused(p)]
 
     def position(self, partition: TopicPartition) -> int:
@@ -139,8 +219,9 @@ class Consumer:
         """Records as soon as there are any, at most `max_records`; none after the timeout."""
         wanted = max_records or self.settings.max_poll_records
         until_s = self._loop.time() + timeout_s
+        await self._before_poll(until_s)
         while not (records := self.fetcher.take(wanted)) and await self._wait(until_s):
-            pass
+            await self._settle_events(until_s)
         return records
 
     async def poll_arrow(
@@ -152,8 +233,9 @@ class Consumer:
         from suiro.polled_table import polled_table
 
         until_s = self._loop.time() + timeout_s
+        await self._before_poll(until_s)
         while not (taken := self.take_columns(max_records)) and await self._wait(until_s):
-            pass
+            await self._settle_events(until_s)
         return polled_table(taken, headers=headers)
 
     def take_columns(
@@ -166,12 +248,46 @@ class Consumer:
             for record in await self.poll():
                 yield record
 
+    async def _before_poll(self, until_s: float) -> None:
+        if self._group is None:
+            return
+        self._group.on_progress()
+        if self._group.auto_commit_is_due():
+            self._group.auto_commit(self._group.positions())
+        await self._settle_events(until_s)
+
+    async def _settle_events(self, until_s: float) -> None:
+        """Deal with what the group says, in order."""
+        while self._group is not None and (event := self._group.next_event()) is not None:
+            if isinstance(event, Assign):
+                if not await self._group.assigned(event, until_s - self._loop.time()):
+                    return
+                await self._tell(event)
+            else:
+                await self._tell(event)
+                await self.let_go(event)
+
+    async def let_go(self, event: Revoke | Lost) -> None:
+        if isinstance(event, Revoke):
+            await self.group.give_up(event.partitions)
+        else:
+            self.group.lose(event.partitions)
+
+    async def _tell(self, event: Assign | Revoke | Lost) -> None:
+        listener = self.listeners.for_event(event)
+        if listener is not None:
+            said = listener(list(event.partitions))
+            if isawaitable(said):
+                await said
+
     async def _wait(self, until_s: float) -> bool:
-        """Until there is enough to take or a failure to raise; False if it is too late for more."""
+        """Until there is enough to take, something to raise or to deal with; False if it is too
+        late for more.
+        """
         began_s = now_s = self._loop.time()
         while now_s < until_s:
             self._arrived.clear()
-            ready_in_s = self.fetcher.ready_in_s(now_s - began_s)
+            ready_in_s = self.ready_in_s(now_s - began_s)
             if ready_in_s == 0:
                 return True
             left_s = until_s - now_s if ready_in_s is None else min(ready_in_s, until_s - now_s)
@@ -180,6 +296,43 @@ class Consumer:
                     await self._arrived.wait()
             now_s = self._loop.time()
         return False
+
+    def ready_in_s(self, waited_s: float) -> float | None:
+        """When a poll that has waited so long should go on; None: when something arrives."""
+        if self._group is not None and self._group.has_events:
+            return 0.0
+        return self.fetcher.ready_in_s(waited_s)
+
+    # -- the group's offsets ----------------------------------------------------------------------
+
+    async def commit(self, offsets: Offsets | None = None) -> None:
+        """Store where the group is: behind what polls have returned, or at these offsets.
+
+        Raises StaleMemberEpoch or UnknownMember if the partitions are no longer this member's.
+        """
+        await self.group.commit(self._to_commit(offsets))
+
+    def commit_async(
+        self,
+        offsets: Offsets | None = None,
+        callback: Callable[[BaseException | None], None] | None = None,
+    ) -> asyncio.Task[None]:
+        """The same in the background; the callback is told how it ended."""
+        return self.group.commit_in_background(self._to_commit(offsets), callback)
+
+    def _to_commit(self, offsets: Offsets | None) -> dict[TopicPartition, OffsetAndMetadata]:
+        if offsets is None:
+            return self.group.positions()
+        return {
+            partition: at if isinstance(at, OffsetAndMetadata) else OffsetAndMetadata(at)
+            for partition, at in offsets.items()
+        }
+
+    async def committed(
+        self, partitions: Iterable[TopicPartition] = ()
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """What the group has committed, of these partitions or of all."""
+        return await self.group.offsets.fetch(partitions, timeout_s=self._timeout_s)
 
     def _check_exists(self, partition: TopicPartition) -> None:
         count = len(self.connection.topics[partition.topic].partitions)

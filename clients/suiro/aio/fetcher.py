@@ -64,16 +64,21 @@ class Fetcher:
     """For one consumer. `on_arrival` is called in the loop when there is something to take."""
 
     def __init__(
-        self, connection: Connection, settings: ConsumerSettings, isolation: Isolation
+        self,
+        connection: Connection,
+        settings: ConsumerSettings,
+        isolation: Isolation,
+        on_arrival: Callable[[], None],
     ) -> None:
         self.connection = connection
-        self.on_arrival: Callable[[], None] = lambda: None
+        self.on_arrival = on_arrival
         self._settings = settings
         self._isolation = isolation
         self._reading: dict[TopicPartition, _Reading] = {}
         self._slots: dict[int, _Reading] = {}
         self._slot_numbers = itertools.count(1)
         self._lines: dict[Address, FetchLine] = {}
+        self._resets: set[TopicPartition] = set()
         self._failure: SuiroError | None = None
         self._lock = threading.Lock()
         self._loop = asyncio.get_running_loop()
@@ -102,14 +107,37 @@ class Fetcher:
             reading = self._reading.get(partition)
             if reading is not None:
                 self._forget(reading)
+                self._resets.discard(partition)
                 with self._lock:
                     del self._reading[partition]
 
-    def seek(self, partition: TopicPartition, offset: int, last_epoch: int = -1) -> None:
-        """Go on at this offset; `last_epoch` is that of the record before it, if it is known."""
+    def seek(
+        self,
+        partition: TopicPartition,
+        offset: int,
+        last_epoch: int = -1,
+        *,
+        is_reset: bool = True,
+    ) -> None:
+        """Go on at this offset; `last_epoch` is that of the record before it, if it is known.
+
+        After a reset, by the application's own wish, a lower offset than before may be committed.
+        """
         if offset < 0:
             raise InvalidRequest(f"offset {offset} is negative")
         self._begin(self._known(partition), offset, last_epoch)
+        if is_reset:
+            self._resets.add(partition)
+
+    def take_resets(self, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
+        """Which of these were reset since they were last taken: for whoever commits them."""
+        taken = self._resets.intersection(partitions)
+        self._resets -= taken
+        return taken
+
+    def put_back_resets(self, partitions: Iterable[TopicPartition]) -> None:
+        """They could not be committed."""
+        self._resets.update(partition for partition in partitions if partition in self._reading)
 
     def pause(self, partition: TopicPartition, *, paused: bool) -> None:
         self._known(partition).is_paused = paused

@@ -1,0 +1,109 @@
+"""Finding the coordinator of a group or a transactional id, and calling it until it answers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, TypeVar
+
+from suiro._proto import groupcoord_pb2 as group_pb
+from suiro._proto import txncoord_pb2 as txn_pb
+from suiro.model.error_base import SuiroError
+from suiro.model.errors import TimedOut
+from suiro.model.ids import Address
+from suiro.retry import Backoff
+from suiro.transport.methods import GroupCoordinatorMethods, TxnCoordinatorMethods
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from suiro._proto.common_pb2 import NodeAddress
+    from suiro.connection import Connection
+    from suiro.transport.api import Method
+
+Q = TypeVar("Q")
+R = TypeVar("R")
+
+CALL_TIMEOUT_S = 10.0
+
+
+class Coordinators:
+    """Of one kind; `groups` and `transactions` make them. Remembers who owned a name last."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        ask: Callable[[str, float], Awaitable[tuple[Address | None, list[Address]]]],
+    ) -> None:
+        self._connection = connection
+        self._ask = ask
+        self._owners: dict[str, Address] = {}
+
+    async def owner(self, name: str, *, timeout_s: float) -> Address:
+        """Where the coordinator of this name is; waits while nobody owns it."""
+        if name not in self._owners:
+            found, _ = await self._ask(name, timeout_s)
+            assert found is not None, "a name has one owner, or an error is raised"
+            self._owners[name] = found
+        return self._owners[name]
+
+    async def everyone(self, *, timeout_s: float) -> list[Address]:
+        """All coordinators of this kind."""
+        return (await self._ask("", timeout_s))[1]
+
+    def forget(self, name: str) -> None:
+        """It may have moved."""
+        self._owners.pop(name, None)
+
+    async def call(self, name: str, method: Method[Q, R], request: Q, *, timeout_s: float) -> R:
+        """Ask the owner; retriable errors are retried until the deadline.
+
+        A call that timed out may have been carried out, so a request must bear being made twice.
+        """
+        backoff = Backoff(self._connection.rng)
+        last: SuiroError | None = None
+        try:
+            async with asyncio.timeout(timeout_s):
+                while True:
+                    try:
+                        address = await self.owner(name, timeout_s=timeout_s)
+                        return await self._connection.transport.call(
+                            address, method, request, timeout_s=min(timeout_s, CALL_TIMEOUT_S)
+                        )
+                    except SuiroError as error:
+                        if not error.retriable:
+                            raise
+                        last = error
+                    self.forget(name)
+                    await asyncio.sleep(backoff.next_s())
+        except TimeoutError:
+            raise (last or TimedOut(f"{method} was not answered in {timeout_s:g} s")) from None
+
+
+def groups(connection: Connection) -> Coordinators:
+    async def ask(name: str, timeout_s: float) -> tuple[Address | None, list[Address]]:
+        reply = await connection.any_broker(
+            GroupCoordinatorMethods.FIND_COORDINATOR,
+            group_pb.FindGroupCoordinatorRequest(group=name),
+            timeout_s=timeout_s,
+        )
+        owner = _address(reply.coordinator) if name else None
+        return owner, [_address(each) for each in reply.coordinators]
+
+    return Coordinators(connection, ask)
+
+
+def transactions(connection: Connection) -> Coordinators:
+    async def ask(name: str, timeout_s: float) -> tuple[Address | None, list[Address]]:
+        reply = await connection.any_broker(
+            TxnCoordinatorMethods.FIND_COORDINATOR,
+            txn_pb.FindTxnCoordinatorRequest(transactional_id=name),
+            timeout_s=timeout_s,
+        )
+        owner = _address(reply.coordinator) if name else None
+        return owner, [_address(each) for each in reply.coordinators]
+
+    return Coordinators(connection, ask)
+
+
+def _address(node: NodeAddress) -> Address:
+    return Address(node.host, node.port)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cluster.txncoord.txn import TxnState
-from tests.model.txn_model import Bounds, replayed, search
+from tests.model.txn_model import search
+from tests.model.txn_states import Bounds, replayed
 from tests.mutants.txn_mutants import TXN_MUTANTS
 
 SMALL = Bounds(inits=1, begun=2)

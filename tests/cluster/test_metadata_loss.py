@@ -15,8 +15,7 @@ from cluster.host.fs import OsFs
 from cluster.host.store import RocksStore
 from cluster.local_cluster import Layout, LocalCluster
 from cluster.storage import Founder, format_directory, load_identity
-from tests.cluster.test_reassign import fill, wait_until
-from tests.cluster.test_replication import read_values
+from tests.cluster.operator_kit import fill, read_values, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

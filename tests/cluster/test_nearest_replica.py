@@ -12,7 +12,7 @@ from suiro import aio
 from suiro.model.ids import TopicPartition
 
 from cluster.local_cluster import Layout, LocalCluster
-from tests.cluster.test_replication import node_of
+from tests.cluster.operator_kit import node_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

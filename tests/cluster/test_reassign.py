@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -14,11 +13,11 @@ from suiro.model.ids import NodeId, TopicPartition
 from suiro.reassign_plan import Placed
 
 from cluster.local_cluster import Layout, LocalCluster
+from tests.cluster.operator_kit import Load, fill, read_values, wait_until
 from tests.cluster.test_operator_cli import ask, suiro_cli
-from tests.cluster.test_replication import read_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
@@ -37,53 +36,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 def admin(cluster: LocalCluster) -> Iterator[suiro.Admin]:
     with suiro.Admin(cluster.bootstrap) as admin:
         yield admin
-
-
-def wait_until(is_so: Callable[[], bool], what: str, timeout_s: float = 60) -> float:
-    """The seconds it took."""
-    began = time.monotonic()
-    while not is_so():
-        assert time.monotonic() - began < timeout_s, f"not within {timeout_s} s: {what}"
-        time.sleep(0.02)
-    return time.monotonic() - began
-
-
-def fill(cluster: LocalCluster, topic: str, size: int) -> None:
-    """So many bytes, in batches small enough for a throttle to cut."""
-    with suiro.Producer(cluster.bootstrap, batch_size=20_000) as producer:
-        for _ in range(size // 1_000):
-            producer.send(topic, bytes(900))
-        producer.flush()
-
-
-class Load:
-    """Sends numbered records with acks=all until it is stopped, and knows what was acknowledged."""
-
-    def __init__(self, cluster: LocalCluster, topic: str) -> None:
-        self._cluster = cluster
-        self._topic = topic
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self.acked: dict[int, bytes] = {}
-
-    def _run(self) -> None:
-        number = 0
-        with suiro.Producer(self._cluster.bootstrap, linger_ms=1) as producer:
-            while not self._stop.is_set():
-                values = [b"%d" % n for n in range(number, number + 20)]
-                handles = [(v, producer.send(self._topic, v, partition=0)) for v in values]
-                number += len(values)
-                for value, handle in handles:
-                    self.acked[handle.result(60).offset] = value
-
-    def __enter__(self) -> Load:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join(90)
-        assert not self._thread.is_alive()
 
 
 def test_racks_are_known_and_replicas_are_in_different_ones(

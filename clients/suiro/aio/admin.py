@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from suiro._proto import admin_pb2 as pb
 from suiro._proto.common_pb2 import TopicPartition as WirePartition
 from suiro.aio.moving import moving_partitions
+from suiro.client_env import real_env
 from suiro.connection import Connection
 from suiro.model.errors import ReassignmentInProgress, TimedOut, UnknownBroker
 from suiro.model.ids import NodeId, TopicPartition
 from suiro.reassign_plan import Holder, Placed, drain, spread, with_replication_factor
 from suiro.retry import Backoff
 from suiro.settings import parse_bootstrap
-from suiro.transport.grpc_transport import GrpcTransport
 from suiro.transport.methods import AdminMethods
 from suiro.transport.wire_errors import error_from_proto, raise_if_error
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from suiro.aio.moving import Moving
+    from suiro.client_env import ClientEnv
     from suiro.connection import TopicInfo
     from suiro.model.error_base import SuiroError
     from suiro.reassign_plan import Plan
@@ -40,9 +41,16 @@ class Admin:
     ```
     """
 
-    def __init__(self, bootstrap: str | None = None, *, timeout_s: float = 30.0) -> None:
+    def __init__(
+        self,
+        bootstrap: str | None = None,
+        *,
+        timeout_s: float = 30.0,
+        env: ClientEnv | None = None,
+    ) -> None:
+        env = env or real_env()
         self.connection = Connection(
-            parse_bootstrap(bootstrap), GrpcTransport(), client_id="suiro-admin"
+            parse_bootstrap(bootstrap), env.transport, client_id="suiro-admin", rng=env.rng
         )
         self.timeout_s = timeout_s
 

@@ -44,6 +44,7 @@ class Story:
         self.seen: list[tuple[int, bytes | None]] = []
         self.near = 0
         self.is_over = False
+        self.all_is_sent = False
 
     async def start(self) -> None:
         world = self.world
@@ -82,6 +83,7 @@ class Story:
                     self.acked[await self.send(admin, value)] = value
                 except SuiroError:
                     await asyncio.sleep(0.1)
+        self.all_is_sent = True
 
     async def send(self, admin: aio.Admin, value: bytes) -> int:
         leader = admin.connection.leader(WHERE)
@@ -109,7 +111,7 @@ class Story:
             auto_offset_reset="earliest",
         ) as consumer:
             await consumer.assign([WHERE])
-            while not self.is_over or len(self.seen) <= max(self.acked):
+            while not self.all_is_sent or len(self.seen) <= max(self.acked):
                 self.seen += [(r.offset, r.value) for r in await consumer.poll(0.5)]
                 self.near += consumer.fetcher.reads_from(WHERE) == self.world.nodes[3].address
 
@@ -170,7 +172,7 @@ async def tell(rng: Random) -> Story:
     return story
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_replicas_move_under_load_and_faults(seed: int) -> None:
     story = run(tell, seed=seed)
     check(story)
@@ -178,6 +180,7 @@ def test_replicas_move_under_load_and_faults(seed: int) -> None:
 
 def check(story: Story) -> None:
     assert len(story.acked) > 100, "nothing was acknowledged, so nothing was tested"
+    assert story.near, "the nearest replica was never read from"
     assert [offset for offset, _ in story.seen] == list(range(len(story.seen)))
     values = [value for _, value in story.seen]
     lost = {o: v for o, v in story.acked.items() if values[o] != v}

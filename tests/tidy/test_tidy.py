@@ -25,15 +25,15 @@ LINES_MAX = 500
 
 PURE = {
     "clients/suiro/model": "*",
-    "clients/suiro": "accumulator even_out fetch_buffer membership partitioner reassign_plan retry "
-    "sequences transaction",
+    "clients/suiro": "accumulator even_out fetch_buffer membership nearest partitioner "
+    "reassign_plan retry sequences transaction",
     "cluster/groupcoord": "assignor codec group machine members offsets rebalance reconcile "
     "records requests sessions subscriptions wire",
     "cluster/txncoord": "codec end expire init machine partitions producer_ids records requests "
     "shared table txn",
     "cluster/host": "machine timers waitlist",
     "cluster/log": "index epochs producers aborted retention",
-    "cluster/broker": "leader follower replication_effects replication_progress visible",
+    "cluster/broker": "leader follower replication_effects replication_progress throttle visible",
     "cluster/controller_quorum": "raft raft_log raft_state messages conf election replication "
     "progress quorum reads metadata metadata_topics metadata_isr metadata_nodes metadata_configs "
     "metadata_shards placement sessions elections reassignment",

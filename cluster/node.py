@@ -37,6 +37,8 @@ log = logging.getLogger("suiro.node")
 
 INCARNATION_BYTES: Final = 16
 SHUTDOWN_GRACE_S: Final = 5.0
+DRAIN_S: Final = 0.5
+"""For answers that are under way. Streams last for ever, and nobody has a leader here any more."""
 LEASE_MARGIN_MS: Final = 200
 """What two clocks may drift apart during a session timeout, and a moment to act on it."""
 
@@ -143,7 +145,7 @@ class Node:
                     task.cancel()
         finally:
             await self._server.set_serving(False)
-            await self._server.stop(SHUTDOWN_GRACE_S if stopped_cleanly else 0)
+            await self._server.stop(DRAIN_S if stopped_cleanly else 0)
             if broker is not None:
                 await broker.close(session.broker_epoch if stopped_cleanly else None)
 

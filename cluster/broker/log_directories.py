@@ -71,10 +71,10 @@ class LogDirectories:
         directory = self._home_of(where)
         home = LogHome(self._env.fs, directory.store, directory.path, where, topic_id)
         now_ms = self._env.clock.now_ms()
+        directory.logs += 1  # before it is there: others choose a directory meanwhile
         opened = await self._env.offload.run(
             partial(PartitionLog.open, home, config, now_ms=now_ms, discard=self._discard)
         )
-        directory.logs += 1
         self.strays.pop(PartitionId(topic_id, where.partition), None)
         return opened
 

@@ -10,8 +10,9 @@ image, or the history of one, may pass by first.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from suiro._proto.common_pb2 import HelloReply
 from suiro.model.configs import topic_config
@@ -29,6 +30,8 @@ from cluster.broker.situation import Situation
 from cluster.log.config import Flush, LogConfig
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from suiro._proto.common_pb2 import Hello
     from suiro.model.configs import TopicConfig
     from suiro.model.ids import TopicId
@@ -41,6 +44,10 @@ if TYPE_CHECKING:
     from cluster.host.quorum_client import QuorumClient
 
 log = logging.getLogger("suiro.broker")
+
+OPENING_MAX: Final = 8
+"""Logs that are opened at the same time: enough to keep the threads busy, and no queue before them
+that a producer's sync would have to stand in."""
 
 
 class Replicas:
@@ -121,10 +128,11 @@ class Replicas:
         for topic_id in sorted(delta.topics):
             if topic_id in image.deleted_topics:
                 await self._drop_topic(topic_id)
-        for partition_id in sorted(delta.partitions):
-            state = image.partition(*partition_id)
-            if state is not None:
-                await self._on_state(image, state)
+        found = (image.partition(*partition_id) for partition_id in sorted(delta.partitions))
+        states = [state for state in found if state is not None]
+        await self._open_missing(image, states)
+        for state in states:
+            await self._on_state(image, state)
         await self._delete_strays(image)
         if self.node in delta.nodes:
             # Until the image knew of this incarnation, no role was taken (see replication_role).
@@ -134,20 +142,31 @@ class Replicas:
             if resource in {ConfigResource.TOPIC, ConfigResource.CLUSTER}:
                 self._reconfigure(image, name if resource is ConfigResource.TOPIC else None)
 
+    async def _open_missing(self, image: ClusterImage, states: Iterable[PartitionState]) -> None:
+        """Several at a time: to open a log is mostly to wait for the disk."""
+        turns = asyncio.Semaphore(OPENING_MAX)
+
+        async def open_in_turn(state: PartitionState) -> None:
+            where = TopicPartition(image.topics[state.topic_id].name, state.partition)
+            async with turns:
+                try:
+                    await self._open(image, where, state)
+                except SuiroError as error:
+                    log.error("%s cannot be opened: %s", where, error)
+
+        async with asyncio.TaskGroup() as tasks:
+            for state in states:
+                if self.node in state.replicas and state.id not in self._by_id:
+                    tasks.create_task(open_in_turn(state), name="open a log")
+
     async def _on_state(self, image: ClusterImage, state: PartitionState) -> None:
         partition = self._by_id.get(state.id)
-        if self.node not in state.replicas:
-            if partition is not None:
-                await self._drop(partition, for_good=self._knows_me(image))
-            return
         if partition is None:
-            where = TopicPartition(image.topics[state.topic_id].name, state.partition)
-            try:
-                partition = await self._open(image, where, state)
-            except SuiroError as error:
-                log.error("%s cannot be opened: %s", where, error)
-                return
-        self._change_role(partition, state)
+            return  # not here, or it could not be opened
+        if self.node in state.replicas:
+            self._change_role(partition, state)
+        else:
+            await self._drop(partition, for_good=self._knows_me(image))
 
     def _change_role(self, partition: Partition, state: PartitionState) -> None:
         role = role_of(self.node, self.broker_epoch, self._nodes, state, partition.log.last_epoch)
@@ -161,14 +180,13 @@ class Replicas:
 
     async def _open(
         self, image: ClusterImage, where: TopicPartition, state: PartitionState
-    ) -> Partition:
+    ) -> None:
         config = _topic_config(image, where.topic)
         opened = await self._directories.open(where, state.topic_id, log_config(config))
         partition = Partition(where, self._situation, opened, state)
         partition.min_isr = config.min_insync_replicas
         self._partitions[where] = partition
         self._by_id[state.id] = partition
-        return partition
 
     async def _drop_topic(self, topic_id: TopicId) -> None:
         for partition in [p for i, p in self._by_id.items() if i.topic_id == topic_id]:

@@ -10,7 +10,7 @@ SOURCES := clients cluster spark_connector tests bench proto
 ALONE := flock $${TMPDIR:-/tmp}/suiro.bench.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help setup gen gen-check fmt check test test-fast rewrite raft-sim replication-sim group-sim txn-sim txn-model bench fuzz up down clean
+.PHONY: help setup gen gen-check fmt check test test-fast rewrite raft-sim replication-sim replication-faults nets group-sim txn-sim txn-model bench fuzz up down clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -38,7 +38,11 @@ check: $(READY) gen-check ## format, lint, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check ## everything that a fresh machine can run
+nets: ## what cutting networks apart needs, from Debian; tests say why they skip where it is absent
+	@{ command -v ip && command -v nft; } >/dev/null || { [ $$(id -u) = 0 ] \
+		&& apt-get install --yes --quiet iproute2 nftables; } || true
+
+test: check nets ## everything that a fresh machine can run
 	$(ALONE) $(BIN)/pytest -m "not (chaos or spark or slow)"
 
 test-fast: $(READY) ## what needs no real processes
@@ -59,6 +63,13 @@ txn-sim: $(READY) ## N seeds of the transaction simulation
 
 txn-model: $(READY) ## a million states of the transaction protocol, every order of events
 	$(BIN)/python -m tests.model.txn_model --states 1100000 --inits 2 --begun 2
+
+replication-faults: $(READY) nets ## 100 killed leaders, cut networks, rolling restarts, 4,000 partitions
+	$(ALONE) $(BIN)/python -m tests.cluster.replication_kill --kills 100
+	$(ALONE) $(BIN)/python -m tests.cluster.replication_partition
+	$(ALONE) $(BIN)/python -m tests.cluster.replication_roll
+	$(ALONE) $(BIN)/python -m tests.cluster.replication_scale --brokers 1
+	$(ALONE) $(BIN)/python -m tests.cluster.replication_scale --brokers 3
 
 group-sim: $(READY) ## N seeds of the consumer group simulation
 	$(BIN)/python -m tests.sim.group_sim --seeds $(N) --jobs 2

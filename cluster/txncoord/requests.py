@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cluster.txncoord.txn import NOBODY
+from cluster.txncoord.txn import NOBODY, after
 
 if TYPE_CHECKING:
     from suiro.model.ids import ProducerIdentity, TopicPartition
@@ -97,11 +97,17 @@ DONE = SharedEnd(already_committed=False)
 
 @dataclass(frozen=True, slots=True)
 class WriterMarkers:
-    """The markers owed for one writer: `marker` is what they carry."""
+    """The markers owed for one writer."""
 
-    marker: ProducerIdentity
+    identity: ProducerIdentity
+    """Of the transaction: what `SettleOffsets` names to a group."""
     commit: bool
     places: Places
+
+    @property
+    def marker(self) -> ProducerIdentity:
+        """What the markers in the partitions carry."""
+        return after(self.identity)
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,7 @@ def markers_of(txn: Txn) -> tuple[SendMarkers, ...]:
     if txn.state not in DECIDED:
         return ()
     owed = tuple(
-        WriterMarkers(w.marker, w.commits, Places(w.partitions, w.groups)) for w in txn.writers
+        WriterMarkers(w.identity, w.commits, Places(w.partitions, w.groups)) for w in txn.writers
     )
     return (SendMarkers(txn.transactional_id, owed),)
 

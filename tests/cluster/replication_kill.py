@@ -84,6 +84,8 @@ async def kill_leaders(
         writable_s, in_sync_s = [], []
         async with load.running(), Admin(cluster.bootstrap) as admin:
             for number in range(kills):
+                if number and number % 10 == 0:
+                    print(f"  {number} kills, {_since(started_s):.0f} s", file=sys.stderr)
                 await load.writable_after(number % partitions, time.monotonic())
                 await asyncio.sleep(SETTLE_S)
                 victims = []

@@ -140,6 +140,7 @@ class LocalCluster:
             _lay_out(directory, layout or Layout())
         content = json.loads(plan.read_text())
         self.cluster_id: str = content["cluster_id"]
+        self.has_events: bool = content.get("event_log", False)
         self.nodes = {
             name: LocalNode(
                 name, directory / name, NodeId(node["id"]), Address(node["host"], node["port"])
@@ -170,7 +171,7 @@ class LocalCluster:
         _make_node(self.directory / name, identity, address, controllers, rack=rack)
         node = LocalNode(name, self.directory / name, NodeId(number), address)
         self.nodes[name] = node
-        _save_plan(self.directory, self.cluster_id, list(self.nodes.values()))
+        _save_plan(self.directory, self.cluster_id, list(self.nodes.values()), self.has_events)
         return node
 
     def start(self) -> None:
@@ -238,15 +239,17 @@ def _lay_out(directory: Path, layout: Layout) -> None:
         address = Address(hosts[layout.controllers + number - 1], port)
         _make_node(folder, identity, address, addresses, rack=rack)
         nodes.append(LocalNode(folder.name, folder, NodeId(number), address))
-    _save_plan(directory, cluster_id, nodes)
-    for node in nodes if layout.event_log else ():
-        with node.config_path.open("a") as config:
-            config.write(f'event_log = "{(node.folder / EVENTS).absolute()}"\n')
+    _save_plan(directory, cluster_id, nodes, layout.event_log)
 
 
-def _save_plan(directory: Path, cluster_id: str, nodes: list[LocalNode]) -> None:
+def _save_plan(directory: Path, cluster_id: str, nodes: list[LocalNode], has_events: bool) -> None:
+    for node in nodes if has_events else ():
+        line = f'event_log = "{(node.folder / EVENTS).absolute()}"\n'
+        text = node.config_path.read_text()
+        node.config_path.write_text(text if line in text else text + line)
     content = {
         "cluster_id": cluster_id,
+        "event_log": has_events,
         "nodes": {
             node.name: {"id": node.node_id, "host": node.address.host, "port": node.address.port}
             for node in nodes

@@ -143,7 +143,10 @@ class LocalCluster:
         self.has_events: bool = content.get("event_log", False)
         self.nodes = {
             name: LocalNode(
-                name, directory / name, NodeId(node["id"]), Address(node["host"], node["port"])
+                name,
+                directory / name,
+                NodeId(node["id"]),
+                Address(node.get("host", HOST), node["port"]),
             )
             for name, node in content["nodes"].items()
         }

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from suiro.admin import Admin
     from suiro.aio.offsets import Bound
     from suiro.consumer import Consumer
-    from suiro.handle import RecordMetadata, Sent
+    from suiro.handle import RecordMetadata, Sent, SentMany
     from suiro.model import errors
     from suiro.model.batch import Compression
     from suiro.model.error_base import SuiroError
@@ -40,6 +40,7 @@ __all__ = [
     "Record",
     "RecordMetadata",
     "Sent",
+    "SentMany",
     "SuiroError",
     "TopicPartition",
     "__version__",
@@ -57,6 +58,7 @@ _HOME = {
     "Record": "suiro.model.record",
     "RecordMetadata": "suiro.handle",
     "Sent": "suiro.handle",
+    "SentMany": "suiro.handle",
     "SuiroError": "suiro.model.error_base",
     "TopicPartition": "suiro.model.ids",
 }

@@ -8,55 +8,62 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from suiro.model.encode import BatchOptions
     from suiro.model.error_base import SuiroError
     from suiro.model.ids import TopicPartition
 
-RECORD_OVERHEAD = 16
-"""Bytes that a record costs beside its key, value and headers; for accounting only."""
+
+class Run(Protocol):
+    """A run of records on its way into a batch."""
+
+    size: int
+
+    def __len__(self) -> int: ...
+    def joins(self, other: Run) -> bool:
+        """Whether one batch may hold both."""
+
+    def encode(self, runs: Sequence[Run], options: BatchOptions) -> bytearray:
+        """One batch of these runs, in their order; all of them join this one."""
+
+    def settle(self, partition: int, base_offset: int, error: SuiroError | None) -> None: ...
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Batch:
-    """Rows of one partition that travel together."""
+    """Records of one partition that travel together."""
 
     partition: TopicPartition
     deadline_ms: float
     created_ms: float
-    keys: list[bytes | None] = field(default_factory=list)
-    values: list[bytes | None] = field(default_factory=list)
-    timestamps_ms: list[int] = field(default_factory=list)
-    headers: list[Any] = field(default_factory=list)
-    handles: list[Any] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    count: int = 0
     size: int = 0
     encoded: bytes | bytearray | None = None
     error: SuiroError | None = None
     """Why the last attempt failed, for whoever gives up in the end."""
 
     def __len__(self) -> int:
-        return len(self.values)
+        return self.count
 
+    def encode(self, options: BatchOptions) -> None:
+        self.encoded = self.runs[0].encode(self.runs, options)
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One record on its way into a batch."""
-
-    key: bytes | None
-    value: bytes | None
-    timestamp_ms: int
-    headers: Any
-    handle: Any
-
-    @property
-    def size(self) -> int:
-        headers = sum(len(name) + len(value or b"") for name, value in self.headers or ())
-        return len(self.key or b"") + len(self.value or b"") + headers + RECORD_OVERHEAD
+    def settle(self, outcome: int | SuiroError) -> None:
+        """It is stored from this offset on (-1: nobody knows), or it is not."""
+        error, offset = (None, outcome) if isinstance(outcome, int) else (outcome, -1)
+        for run in self.runs:
+            run.settle(self.partition.partition, offset, error)
+            if offset >= 0:
+                offset += len(run)
 
 
 class Accumulator:
-    """Batches by partition; the last one of each is still open for more rows."""
+    """Batches by partition; the last one of each is still open for more."""
 
     def __init__(
         self, *, batch_bytes: int, batch_records: int, linger_ms: float, delivery_timeout_ms: float
@@ -70,28 +77,26 @@ class Accumulator:
     def __len__(self) -> int:
         return sum(len(queue) for queue in self._queues.values())
 
-    def add(self, partition: TopicPartition, row: Row, size: int, now_ms: float) -> None:
+    def add(self, partition: TopicPartition, run: Run, now_ms: float) -> None:
+        """Add a run that is no larger than a batch may be."""
         queue = self._queues.setdefault(partition, deque())
         batch = queue[-1] if queue else None
-        if batch is None or self._is_full(batch, size):
+        if batch is None or not self._fits(batch, run):
             batch = Batch(partition, now_ms + self._delivery_timeout_ms, now_ms)
             queue.append(batch)
-        batch.keys.append(row.key)
-        batch.values.append(row.value)
-        batch.timestamps_ms.append(row.timestamp_ms)
-        batch.headers.append(row.headers)
-        batch.handles.append(row.handle)
-        batch.size += size
+        batch.runs.append(run)
+        batch.count += len(run)
+        batch.size += run.size
 
     def partitions(self) -> list[TopicPartition]:
         """Those with anything to send, in the order in which they first had."""
-        return [partition for partition, queue in self._queues.items() if queue]
+        return list(self._queues)
 
     def due_in_ms(self, partition: TopicPartition, now_ms: float) -> float:
         """How long until the first batch of a partition should leave; 0: now."""
         queue = self._queues[partition]
         first = queue[0]
-        if len(queue) > 1 or self._is_full(first, 1):
+        if len(queue) > 1 or first.size >= self._batch_bytes or first.count >= self._batch_records:
             return 0.0
         return max(0.0, first.created_ms + self._linger_ms - now_ms)
 
@@ -122,5 +127,9 @@ class Accumulator:
         self._queues.clear()
         return batches
 
-    def _is_full(self, batch: Batch, more: int) -> bool:
-        return batch.size + more > self._batch_bytes or len(batch) >= self._batch_records
+    def _fits(self, batch: Batch, run: Run) -> bool:
+        return (
+            batch.size + run.size <= self._batch_bytes
+            and batch.count + len(run) <= self._batch_records
+            and batch.runs[0].joins(run)
+        )

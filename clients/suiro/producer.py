@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from suiro import aio
 from suiro.loop_thread import LoopThread
-from suiro.model.errors import BufferFull
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from suiro.handle import Sent
+    from suiro.handle import Sent, SentMany
     from suiro.settings import ProducerSettings
 
 
@@ -42,6 +41,10 @@ class Producer:
             self._loop.run(self._producer.connection.transport.close())
             self._loop.close()
             raise
+        stager = self._producer.stager
+        stager.wait_for_room = lambda: self._loop.run(self._producer.room())
+        # The stager's own method: one call less for every record.
+        self.send = stager.send  # type: ignore[method-assign]
 
     def send(
         self,
@@ -53,24 +56,63 @@ class Producer:
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> Sent:
-        """Take one record; the handle tells what becomes of it. Blocks while the buffer is full,
-        for at most `max_block_ms`.
+        """Take one record; the handle tells what becomes of it.
+
+        Blocks while the buffer is full, for at most `max_block_ms`, then raises BufferFull.
+
+        >>> handle = producer.send("orders", b"two apples", key=b"customer-1")
+        >>> handle.result(timeout_s=10).topic
+        'orders'
         """
-        while True:
-            try:
-                return self._producer.send(
-                    topic,
-                    value,
-                    key=key,
-                    headers=headers,
-                    partition=partition,
-                    timestamp_ms=timestamp_ms,
-                )
-            except BufferFull:
-                self._loop.run(self._producer.room())
+        raise AssertionError("replaced in __init__")
+
+    def send_many(
+        self,
+        topic: str,
+        values: Sequence[bytes | None],
+        *,
+        keys: Sequence[bytes | None] | None = None,
+        headers: Sequence[Sequence[tuple[str, bytes | None]]] | None = None,
+        partition: int | None = None,
+        timestamps_ms: Sequence[int] | int | None = None,
+    ) -> SentMany:
+        """Take many records at once, in their order.
+
+        >>> sent = producer.send_many("orders", [b"one", b"two"], keys=[b"a", b"b"])
+        >>> len(sent.result(10))
+        2
+        """
+        return self._producer.send_many(
+            topic,
+            values,
+            keys=keys,
+            headers=headers,
+            partition=partition,
+            timestamps_ms=timestamps_ms,
+        )
+
+    def send_arrow(self, topic: str, data: Any) -> SentMany:
+        """Take the rows of an Arrow table or record batch, a pandas or polars frame, or anything
+        with the Arrow stream interface.
+
+        The columns are `value` and, where wanted, `key`, `timestamp`, `partition` and `headers`.
+        Raises InvalidRequest for other columns or types, before anything is sent.
+
+        >>> import pyarrow as pa
+        >>> table = pa.table({"key": [b"a", b"b"], "value": [b"one", b"two"]})
+        >>> len(producer.send_arrow("orders", table).result(10))
+        2
+        """
+        return self._producer.send_arrow(topic, data)
 
     def flush(self, timeout_s: float | None = None) -> None:
-        """Wait until everything sent so far is stored or has failed."""
+        """Wait until everything sent so far is stored or has failed.
+
+        >>> handle = producer.send("orders", b"value")
+        >>> producer.flush()
+        >>> handle.done()
+        True
+        """
         self._loop.run(self._producer.flush(timeout_s))
 
     def close(self, timeout_s: float | None = None) -> None:

@@ -11,12 +11,15 @@ import difflib
 import os
 import re
 from dataclasses import dataclass, fields
-from typing import Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from suiro.model.batch import Compression
 from suiro.model.errors import InvalidSetting
 from suiro.model.ids import Address
 from suiro.model.limits import BATCH_BYTES_MAX, MIB, PRODUCE_IN_FLIGHT_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 DEFAULT_PORT: Final = 9750
 """Where the first broker of `suiro up` listens, and where every client looks."""
@@ -44,6 +47,9 @@ def _parse_address(text: str) -> Address:
     return Address(found["bracketed"] or found["host"], port)
 
 
+PARTITIONERS: Final = ("murmur2", "sticky", "round_robin")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerSettings:
     """How a producer sends."""
@@ -56,6 +62,11 @@ class ProducerSettings:
     """
     max_in_flight: int = PRODUCE_IN_FLIGHT_MAX
     """Batches of one partition that may be unanswered."""
+    partitioner: str | Callable[[bytes | None, int], int] = "murmur2"
+    """Which partition a record goes to that names none: "murmur2" by its key, as Kafka's clients
+    do, and sticky without one; "sticky" or "round_robin" whatever its key; or a function of the key
+    and the number of partitions.
+    """
     compression: Compression = Compression.NONE
     batch_size: int = MIB
     """Bytes after which a batch leaves at once."""
@@ -88,6 +99,12 @@ class ProducerSettings:
             "max_in_flight",
             self.max_in_flight,
             f"between 1 and {PRODUCE_IN_FLIGHT_MAX}",
+        )
+        _check(
+            callable(self.partitioner) or self.partitioner in PARTITIONERS,
+            "partitioner",
+            self.partitioner,
+            f"a function or one of {', '.join(PARTITIONERS)}",
         )
         _check(self.linger_ms >= 0, "linger_ms", self.linger_ms, "0 or more")
         _check(

@@ -25,8 +25,8 @@ LINES_MAX = 500
 
 PURE = {
     "clients/suiro/model": "*",
-    "clients/suiro": "accumulator even_out fetch_buffer membership nearest partitioner "
-    "reassign_plan retry sequences transaction",
+    "clients/suiro": "accumulator even_out fetch_buffer membership murmur nearest partitioner "
+    "placing reassign_plan retry sequences transaction",
     "cluster/groupcoord": "assignor codec group machine members offsets rebalance reconcile "
     "records requests sessions subscriptions wire",
     "cluster/txncoord": "codec end expire init machine partitions producer_ids records requests "

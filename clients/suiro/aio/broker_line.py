@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from suiro._proto import broker_pb2 as pb
 from suiro.cancellation import heed_cancellation
-from suiro.model.encode import BatchOptions, encode_lists
+from suiro.model.encode import BatchOptions
 from suiro.model.error_base import SuiroError
 from suiro.model.errors import BatchTooLarge, InvalidRequest, TimedOut, Unavailable
 from suiro.model.limits import PRODUCE_IN_FLIGHT_MAX
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from suiro.accumulator import Batch
     from suiro.connection import Connection
     from suiro.model.ids import Address, NodeId
-    from suiro.sequences import Stamp, Ticket
+    from suiro.sequences import Ticket
     from suiro.settings import ProducerSettings
     from suiro.transport.api import Stream
 
@@ -141,9 +141,8 @@ class BrokerLine:
         for ticket in tickets:
             try:
                 if ticket.batch.encoded is None:
-                    ticket.batch.encoded = encode_rows(
-                        ticket.batch, ticket.stamp, self._source.settings
-                    )
+                    compression = self._source.settings.compression
+                    ticket.batch.encode(BatchOptions(compression, *ticket.stamp))
             except (BatchTooLarge, InvalidRequest) as error:
                 self._source.cannot_send(ticket, error)
                 continue
@@ -184,15 +183,3 @@ class BrokerLine:
 
     def _now_ms(self) -> float:
         return asyncio.get_running_loop().time() * 1000
-
-
-def encode_rows(batch: Batch, stamp: Stamp, settings: ProducerSettings) -> bytes | bytearray:
-    """The rows of a batch as bytes."""
-    headers = [h or () for h in batch.headers] if any(batch.headers) else None
-    return encode_lists(
-        batch.keys,
-        batch.values,
-        timestamps_ms=batch.timestamps_ms,
-        headers=headers,
-        options=BatchOptions(settings.compression, *stamp),
-    )

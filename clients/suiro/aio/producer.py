@@ -1,48 +1,43 @@
-"""The producer on asyncio: stages records, forms batches, hands them to the brokers' lines.
+"""The producer on asyncio: what `send` stages becomes batches and goes to the brokers.
 
-`send` only stages; one task drains the stage, finds each record's partition and adds it to the
-accumulator; the dispatcher brings it to the brokers and says how each batch ended.
+`Stager` takes records from any thread; here the loop takes whole runs of them, finds their
+partitions and adds them to the accumulator; the dispatcher brings batches to the brokers and says
+how each of them ended.
 """
 
 from __future__ import annotations
 
 import asyncio
-import random
-import threading
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from suiro.accumulator import Accumulator, Batch, Row
+from suiro.accumulator import Accumulator
 from suiro.aio.dispatch import Dispatcher
 from suiro.aio.tasks import TaskScope
+from suiro.client_env import real_env
 from suiro.connection import Connection
-from suiro.handle import RecordMetadata, Sent
+from suiro.handle import SentMany
 from suiro.model.error_base import SuiroError
-from suiro.model.errors import (
-    BatchTooLarge,
-    BufferFull,
-    ClientClosed,
-    InvalidRequest,
-    TimedOut,
-)
+from suiro.model.errors import BufferFull, TimedOut
 from suiro.model.ids import TopicPartition
-from suiro.partitioner import StickyChoice, partition_of_key
+from suiro.model.limits import BATCH_RECORDS_MAX
+from suiro.partitioner import make_partitioner
+from suiro.placing import place
 from suiro.settings import ProducerSettings, build_settings, parse_bootstrap
-from suiro.transport.grpc_transport import GrpcTransport
-from suiro.wall_clock import wall_clock_ms
+from suiro.stager import Stager, too_large
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from suiro.accumulator import Batch
+    from suiro.client_env import ClientEnv
     from suiro.connection import TopicInfo
+    from suiro.handle import Sent
+    from suiro.partitioner import Partitioner
+    from suiro.placing import StagedRun
 
-BATCH_RECORDS = 100_000
-
-
-class _Staged(NamedTuple):
-    topic: str
-    partition: int | None
-    row: Row
-    size: int
+BATCH_RECORDS: Final = min(100_000, BATCH_RECORDS_MAX)
+RUNS_AT_ONCE: Final = 8
+"""Runs that are placed before the loop may do something else: a few milliseconds of work."""
 
 
 class Producer:
@@ -63,40 +58,41 @@ class Producer:
         bootstrap: str | None = None,
         *,
         settings: ProducerSettings | None = None,
+        env: ClientEnv | None = None,
         **given: Any,
     ) -> None:
         self.settings = settings or build_settings(ProducerSettings, given)
+        env = env or real_env()
         self.connection = Connection(
             parse_bootstrap(bootstrap),
-            GrpcTransport(),
+            env.transport,
             client_id=self.settings.client_id,
             create_missing=True,
+            rng=env.rng,
         )
-        self.accumulator = Accumulator(
+        self.stager = Stager(self.settings, self._on_arrival, env.now_ms)
+        self._rng = env.rng
+        self._accumulator = Accumulator(
             batch_bytes=self.settings.batch_size,
             batch_records=BATCH_RECORDS,
             linger_ms=self.settings.linger_ms,
             delivery_timeout_ms=self.settings.delivery_timeout_ms,
         )
-        self._rng = random.Random()
-        self._sticky: dict[str, StickyChoice] = {}
-        self._lock = threading.Lock()
-        self._stage: list[_Staged] = []
-        self._buffered = 0
+        self._partitioners: dict[str, Partitioner] = {}
+        self._learning: set[str] = set()
         self._unsettled = 0
-        self._closed = False
         self._scope = TaskScope("producer")
         self._dispatcher = Dispatcher(
-            self.settings, self.connection, self.accumulator, self._scope, self._settle
+            self.settings, self.connection, self._accumulator, self._scope, self._settle
         )
+        # The stager's own method: one call less for every record.
+        self.send = self.stager.send  # type: ignore[method-assign]
 
     async def __aenter__(self) -> Self:
-        self._loop = asyncio.get_running_loop()
-        self._arrived = asyncio.Event()
-        self._all_settled = asyncio.Event()
-        self._released = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        self._changed = asyncio.Event()
+        self.stager.start(loop)
         await self.connection.refresh([], timeout_s=self._request_timeout_s)
-        self._scope.start(self._drain_forever(), "drain")
         self._dispatcher.start()
         return self
 
@@ -118,127 +114,170 @@ class Producer:
         """Stage one record; the handle tells what becomes of it.
 
         Raises BufferFull when `buffer_memory` bytes are waiting already: nothing was staged.
+
+        >>> stored = await producer.send("orders", b"two apples", key=b"customer-1")
+        >>> stored.topic
+        'orders'
         """
-        handle = Sent(self._loop)
-        stamp = wall_clock_ms() if timestamp_ms is None else timestamp_ms
-        row = Row(key, value, stamp, headers, handle)
-        staged = _Staged(topic, partition, row, self._checked_size(row))
-        with self._lock:
-            if self._closed:
-                raise ClientClosed("the producer has been closed")
-            if self._buffered + staged.size > self.settings.buffer_memory:
-                raise BufferFull(f"{self._buffered} bytes are waiting to be sent")
-            self._buffered += staged.size
-            self._unsettled += 1
-            self._stage.append(staged)
-            is_first = len(self._stage) == 1
-        if is_first:
-            self._loop.call_soon_threadsafe(self._arrived.set)
-        return handle
+        raise AssertionError("replaced in __init__")
+
+    def send_many(
+        self,
+        topic: str,
+        values: Sequence[bytes | None],
+        *,
+        keys: Sequence[bytes | None] | None = None,
+        headers: Sequence[Sequence[tuple[str, bytes | None]]] | None = None,
+        partition: int | None = None,
+        timestamps_ms: Sequence[int] | int | None = None,
+    ) -> SentMany:
+        """Stage many records at once, in their order.
+
+        >>> stored = await producer.send_many("orders", [b"one", b"two"], keys=[b"a", b"b"])
+        >>> len(stored)
+        2
+        """
+        from suiro.bulk import rows_of_lists
+
+        rows = rows_of_lists(
+            self.stager.outcomes(topic),
+            values,
+            keys=keys,
+            headers=headers,
+            partition=partition,
+            timestamps_ms=self.stager.now_ms() if timestamps_ms is None else timestamps_ms,
+        )
+        return self._put_all(topic, rows)
+
+    def send_arrow(self, topic: str, data: Any) -> SentMany:
+        """Stage the rows of an Arrow table or record batch, a pandas or polars frame, or anything
+        with the Arrow stream interface.
+
+        The columns are `value` and, where wanted, `key`, `timestamp`, `partition` and `headers`.
+        Raises InvalidRequest for other columns or types, before anything is sent.
+
+        >>> import pyarrow as pa
+        >>> table = pa.table({"key": [b"a", b"b"], "value": [b"one", b"two"]})
+        >>> len(await producer.send_arrow("orders", table))
+        2
+        """
+        from suiro.bulk import run_of_arrow
+
+        return self._put_all(
+            topic, run_of_arrow(self.stager.outcomes(topic), data, self.stager.now_ms())
+        )
+
+    async def flush(self, timeout_s: float | None = None) -> None:
+        """Wait until everything sent so far is stored or has failed.
+
+        >>> await producer.flush()
+        """
+        try:
+            async with asyncio.timeout(timeout_s):
+                while self._unsettled or self.stager.has_any():
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            raise TimedOut(f"{self._unsettled} records are not delivered yet") from None
 
     async def room(self) -> None:
         """Wait until something of the buffer is free. Raises BufferFull after `max_block_ms`."""
         try:
             async with asyncio.timeout(self.settings.max_block_ms / 1000):
-                while self._buffered > self.settings.buffer_memory // 2:
-                    self._released.clear()
-                    await self._released.wait()
+                while self.stager.buffered > self.settings.buffer_memory // 2:
+                    self._changed.clear()
+                    await self._changed.wait()
         except TimeoutError:
-            raise BufferFull(f"{self._buffered} bytes are waiting to be sent") from None
-
-    async def flush(self, timeout_s: float | None = None) -> None:
-        """Wait until everything sent so far is stored or has failed."""
-        try:
-            async with asyncio.timeout(timeout_s):
-                while self._unsettled:
-                    self._all_settled.clear()
-                    await self._all_settled.wait()
-        except TimeoutError:
-            raise TimedOut(f"{self._unsettled} records are not delivered yet") from None
+            raise BufferFull(f"{self.stager.buffered} bytes are waiting to be sent") from None
 
     async def close(self, timeout_s: float | None = None) -> None:
         """Deliver what is waiting, then let go of everything."""
-        if self._closed:
+        if self.stager.is_closed:
             return
         try:
             await self.flush(timeout_s)
         finally:
-            with self._lock:
-                self._closed = True
+            self.stager.close()
             await self._scope.close()
             self._dispatcher.close()
             await self.connection.transport.close()
 
-    # -- inside -----------------------------------------------------------------------------------
+    # -- from the stage to the accumulator --------------------------------------------------------
 
-    def _checked_size(self, row: Row) -> int:
-        if not isinstance(row.value, bytes | bytearray | memoryview | None):
-            raise InvalidRequest(f"value is {type(row.value).__name__}; it must be bytes or None")
-        if not isinstance(row.key, bytes | bytearray | memoryview | None):
-            raise InvalidRequest(f"key is {type(row.key).__name__}; it must be bytes or None")
-        size = row.size
-        if size > self.settings.batch_size:
-            raise BatchTooLarge(f"a record of {size} bytes, batch_size {self.settings.batch_size}")
-        return size
+    def _put_all(self, topic: str, run: StagedRun) -> SentMany:
+        self.stager.check_usable()
+        count = len(run)
+        for part in run.split(self.settings.batch_size) if count else ():
+            self.stager.put(topic, part)
+        return SentMany(run.outcomes, count)
 
-    async def _drain_forever(self) -> None:
-        while True:
-            await self._arrived.wait()
-            self._arrived.clear()
-            with self._lock:
-                staged, self._stage = self._stage, []
-            for topic in dict.fromkeys(item.topic for item in staged):
-                try:
-                    info = await self.connection.topic(topic, timeout_s=self._request_timeout_s)
-                except SuiroError as error:
-                    self._refuse([item for item in staged if item.topic == topic], error)
-                    continue
-                self._place([item for item in staged if item.topic == topic], info)
-            self._dispatcher.wake_lines()
+    def _on_arrival(self) -> None:
+        for topic in self.stager.topics():
+            info = self.connection.topics.get(topic)
+            if info is not None:
+                self._place(info, self.stager.take(topic, RUNS_AT_ONCE))
+            elif topic not in self._learning:
+                self._learning.add(topic)
+                self._scope.start(self._learn(topic), f"learn of {topic}")
+        self._dispatcher.wake_lines()
 
-    def _place(self, staged: Iterable[_Staged], topic: TopicInfo) -> None:
-        now_ms = self._now_ms()
-        count = len(topic.partitions)
-        sticky = self._sticky.setdefault(topic.name, StickyChoice(self._rng))
-        for item in staged:
-            partition = item.partition
-            if partition is None:
-                key = item.row.key
-                partition = sticky.current(count) if key is None else partition_of_key(key, count)
-            elif not 0 <= partition < count:
-                error = InvalidRequest(f"{topic.name} has no partition {partition}, only {count}")
-                self._refuse([item], error)
+    async def _learn(self, topic: str) -> None:
+        """Find out about a topic; what waits for one that is not there fails."""
+        try:
+            await self.connection.topic(topic, timeout_s=self._request_timeout_s)
+        except SuiroError as error:
+            for run in self.stager.take(topic, -1):
+                self._count(run)
+                self._fail(run, error)
+        finally:
+            self._learning.discard(topic)
+        self._on_arrival()
+
+    def _place(self, topic: TopicInfo, runs: Iterable[StagedRun]) -> None:
+        now_ms = asyncio.get_running_loop().time() * 1000
+        partitioner = self._partitioner(topic.name)
+        for run in runs:
+            self._count(run)
+            try:
+                placed = list(place(run, partitioner, len(topic.partitions)))
+            except SuiroError as error:
+                self._fail(run, error)
                 continue
-            where = TopicPartition(topic.name, partition)
-            self.accumulator.add(where, item.row, item.size, now_ms)
-        sticky.batch_left(sticky.current(count), count)
+            for partition, part in placed:
+                self._add(TopicPartition(topic.name, partition), part, now_ms)
 
-    def _refuse(self, staged: list[_Staged], error: SuiroError) -> None:
-        for item in staged:
-            item.row.handle.settle(error)
-        self._account(len(staged), sum(item.size for item in staged))
+    def _add(self, partition: TopicPartition, part: StagedRun, now_ms: float) -> None:
+        for piece in part.split(self.settings.batch_size):
+            if piece.size > self.settings.batch_size:
+                self._fail(piece, too_large(piece.size, self.settings.batch_size))
+            else:
+                self._accumulator.add(partition, piece, now_ms)
+
+    def _partitioner(self, topic: str) -> Partitioner:
+        found = self._partitioners.get(topic)
+        if found is None:
+            settings = self.settings
+            found = make_partitioner(settings.partitioner, self._rng, settings.batch_size)
+            self._partitioners[topic] = found
+        return found
+
+    # -- how it ended -----------------------------------------------------------------------------
 
     def _settle(self, batch: Batch, outcome: int | SuiroError) -> None:
-        """A batch is stored from this offset on (-1: nobody knows), or it is not."""
-        topic, partition = batch.partition.topic, batch.partition.partition
-        for index, handle in enumerate(batch.handles):
-            if isinstance(outcome, SuiroError):
-                handle.settle(outcome)
-            else:
-                offset = outcome + index if outcome >= 0 else -1
-                handle.settle(RecordMetadata(topic, partition, offset, batch.timestamps_ms[index]))
+        batch.settle(outcome)
         self._account(len(batch), batch.size)
 
-    def _account(self, records: int, size: int) -> None:
-        with self._lock:
-            self._buffered -= size
-            self._unsettled -= records
-        self._released.set()
-        if not self._unsettled:
-            self._all_settled.set()
+    def _fail(self, run: StagedRun, error: SuiroError) -> None:
+        run.settle(-1, -1, error)
+        self._account(len(run), run.size)
 
-    def _now_ms(self) -> float:
-        return self._loop.time() * 1000
+    def _count(self, run: StagedRun) -> None:
+        self._unsettled += len(run)
+
+    def _account(self, records: int, size: int) -> None:
+        self.stager.release(size)
+        self._unsettled -= records
+        self._changed.set()
 
     @property
     def _request_timeout_s(self) -> float:

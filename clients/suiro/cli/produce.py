@@ -47,7 +47,7 @@ def produce(
     with Producer(bootstrap, acks=acks, compression=compression) as producer:
         for line in _lines(file):
             key, value = _split(line, key_separator)
-            producer.send(topic, value, key=key, partition=partition).add_done_callback(check)
+            producer.send(topic, value, key=key, partition=partition).add_callback(check)
             sent += 1
     if failed:
         typer.echo(f"suiro: {len(failed)} of {sent} records were not stored", err=True)

@@ -37,8 +37,8 @@ class Framed(Generic[H]):
 
     @property
     def body(self) -> Buffer:
-        """The payload of a received message: one view of the bytes that arrived."""
-        return self.payload[0] if self.payload else b""
+        """The whole payload; of a received message one view of the bytes that arrived."""
+        return self.payload[0] if len(self.payload) == 1 else b"".join(self.payload)
 
 
 def framed_codec(message: type[H]) -> Codec[Framed[H]]:

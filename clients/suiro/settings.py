@@ -204,10 +204,19 @@ KAFKA_NAMES: Final = {
     "compression_type": "compression",
     "max_in_flight_requests_per_connection": "max_in_flight",
     "isolation_level": "isolation",
-    "linger.ms": "linger_ms",
-    "batch.size": "batch_size",
     "max_partition_fetch_bytes": "fetch_credit",
 }
+
+KAFKA_OTHERWISE: Final = {
+    "bootstrap_servers": "the first argument says where to connect",
+    "retries": "what fails is tried again until delivery_timeout_ms is over",
+    "message_timeout_ms": "it is called delivery_timeout_ms",
+    "queue_buffering_max_kbytes": "it is called buffer_memory, in bytes",
+    "key_serializer": "keys and values are bytes: encode them before you send them",
+    "value_serializer": "keys and values are bytes: encode them before you send them",
+    "partitioner_class": "it is called partitioner",
+}
+"""Names that Kafka's users know, for what is done in another way here."""
 
 
 def build_settings(kind: type[S], given: dict[str, Any]) -> S:
@@ -215,15 +224,22 @@ def build_settings(kind: type[S], given: dict[str, Any]) -> S:
     known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     values = {}
     for name, value in given.items():
-        wanted = KAFKA_NAMES.get(name, name.replace(".", "_"))
+        plain = name.replace(".", "_")
+        wanted = KAFKA_NAMES.get(plain, plain)
         if wanted not in known:
-            near = difflib.get_close_matches(wanted, known, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(known)}"
-            raise InvalidSetting(f"there is no setting '{name}': {hint}")
+            raise InvalidSetting(f"there is no setting '{name}': {_hint(wanted, known)}")
         values[wanted] = _compression(value) if wanted == "compression" else value
     if "acks" in values:
         values["acks"] = ACKS_SPELLINGS.get(str(values["acks"]), values["acks"])
     return kind(**values)
+
+
+def _hint(wanted: str, known: list[str]) -> str:
+    """What somebody may have meant who asked for a setting that is not there."""
+    if wanted in KAFKA_OTHERWISE:
+        return KAFKA_OTHERWISE[wanted]
+    near = difflib.get_close_matches(wanted, known, n=1)
+    return f"did you mean '{near[0]}'?" if near else f"known are {', '.join(known)}"
 
 
 def _compression(value: Any) -> Compression:

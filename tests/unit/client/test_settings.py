@@ -46,6 +46,15 @@ def test_kafkas_names_and_spellings() -> None:
         ProducerSettings, {"compression_type": "zstd", "linger.ms": 3, "acks": "-1"}
     )
     assert (settings.compression, settings.linger_ms, settings.acks) == (Compression.ZSTD, 3, "all")
+    dotted = {"compression.type": "lz4", "max.in.flight.requests.per.connection": 1}
+    settings = build_settings(ProducerSettings, dotted)
+    assert (settings.compression, settings.max_in_flight) == (Compression.LZ4, 1)
+
+
+def test_idempotence_is_on_where_it_can_be() -> None:
+    assert ProducerSettings().is_idempotent
+    assert not ProducerSettings(acks=1).is_idempotent
+    assert not ProducerSettings(enable_idempotence=False).is_idempotent
 
 
 @pytest.mark.parametrize(
@@ -53,6 +62,10 @@ def test_kafkas_names_and_spellings() -> None:
     [
         (ProducerSettings, {"linger": 5}, "did you mean 'linger_ms'"),
         (ProducerSettings, {"acks": 3}, "acks is 3; it must be"),
+        (ProducerSettings, {"retries": 3}, "until delivery_timeout_ms is over"),
+        (ProducerSettings, {"acks": 1, "enable_idempotence": True}, "as acks is not 'all'"),
+        (ProducerSettings, {"max_in_flight": 6}, "between 1 and 5"),
+        (ProducerSettings, {"partitioner": "random"}, "murmur2, sticky, round_robin"),
         (ProducerSettings, {"compression": "rar"}, "known are none, gzip, snappy, lz4, zstd"),
         (ProducerSettings, {"batch_size": 0}, "batch_size is 0"),
         (ConsumerSettings, {"auto_offset_reset": "first"}, "'earliest', 'latest' or 'none'"),

@@ -79,7 +79,11 @@ class Chunk:
         self.is_closed = True
         self.last = CLOSED
         end = len(self.rows)
-        values, keys, stamps = zip(*self.rows[start:end], strict=True)
+        fresh = self.rows[start:end]
+        self.rows[start:end] = [_GONE] * (end - start)
+        values = [row[0] for row in fresh]
+        keys = [row[1] for row in fresh]
+        stamps = [row[2] for row in fresh]
         self.taken = end
         rows = Rows(
             self.outcomes,
@@ -91,7 +95,6 @@ class Chunk:
         if self.extras:
             rows.add_extras({p: self.extras.pop(p) for p in list(self.extras) if p < end})
         rows.size = rows.measure()
-        self.rows[start:end] = [_GONE] * (end - start)
         return rows
 
 

@@ -55,7 +55,7 @@ def test_a_record_is_staged_with_everything_it_has() -> None:
     staging.send("t", None, key=b"k", headers=[("h", b"1")], partition=4, timestamp_ms=7)
     (rows,) = take_all(staging)
     assert list(rows.values) == [b"plain", None]
-    assert rows.keys == (None, b"k")
+    assert rows.keys == [None, b"k"]
     assert rows.timestamps_ms.tolist() == [1_000, 7]
     assert rows.headers == [(), [("h", b"1")]]
     assert rows.partitions is not None

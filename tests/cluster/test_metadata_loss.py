@@ -84,5 +84,5 @@ def test_what_was_deleted_or_moved_away_while_a_broker_was_down_goes(tmp_path: P
             admin.reassign([Placed("again", 0, (two.node_id,))])
             wait_until(lambda: not admin.reassignments(), "its place is free for the new topic")
             assert log_of(two, "again-0").exists()
-            assert not log_of(one, "again-0").exists()
+            wait_until(lambda: not log_of(one, "again-0").exists(), "and the former one goes")
             assert len(read_values(cluster, "moved")) == 20

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from suiro.model.errors import InvalidConfig
 from suiro.model.ids import Address, NodeId
+from suiro.model.topics import SHARDS_DEFAULT
 
 ROLES: Final = ("controller", "broker", "group", "txn")
 
@@ -42,8 +43,12 @@ class NodeConfig:
     quorum_snapshot_entries: int = 20_000
     """The metadata log is shortened when it has grown by so many entries or bytes."""
     quorum_snapshot_bytes: int = 64 << 20
-    offsets_partitions: int = 16
-    transactions_partitions: int = 16
+    offsets_partitions: int = SHARDS_DEFAULT
+    """Of __consumer_offsets, if it is this node that makes it; never changes afterwards."""
+    transactions_partitions: int = SHARDS_DEFAULT
+    """The same of __transaction_state."""
+    internal_replication_factor: int = 3
+    """Of both. They are made as soon as there are so many brokers."""
     log_format: str = "human"
     event_log: Path | None = None
     """A file for what this node did, one JSON object per line; None writes none."""

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from suiro._proto import controller_pb2 as pb
 from suiro._proto.common_pb2 import Hello, NodeAddress
+from suiro.model.records import ShardKind
 from suiro.version import PROTOCOL_MAX, PROTOCOL_MIN, SOFTWARE
 
 from cluster.broker.broker import Broker
 from cluster.controller_quorum.controller import Controller
+from cluster.groupcoord.coordinator import GroupCoordinator
+from cluster.host.coordinator import RoleContext
 from cluster.host.find_coordinator import FindCoordinator
 from cluster.host.lease import Lease
 from cluster.host.metadata_feed import MetadataFeed
@@ -26,6 +29,8 @@ from cluster.host.quorum_client import QuorumClient
 from cluster.storage import load_identity
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from suiro.model.ids import BrokerEpoch
     from suiro.model.image import ClusterImage, Delta
     from suiro.transport.api import Service
@@ -51,6 +56,9 @@ class Coordinator(Protocol):
     async def run(self) -> None: ...
 
 
+COORDINATORS: Final[dict[str, Callable[[RoleContext], Coordinator]]] = {"group": GroupCoordinator}
+
+
 class Node:
     """`await node.run()` serves until it is cancelled, then stops in order."""
 
@@ -70,7 +78,7 @@ class Node:
             else None
         )
         self._feed = MetadataFeed(env, self._quorum, self._hello(), self._on_delta)
-        self._coordinators: list[Coordinator] = []
+        self._coordinators = self._make_coordinators()
         self._server = env.make_server(self._services())
         self._metrics_server = MetricsServer(env.metrics.render, self.ready.is_set)
 
@@ -189,6 +197,23 @@ class Node:
             committed_index=notice.committed_index,
             fenced=notice.fenced,
         )
+
+    def _make_coordinators(self) -> list[Coordinator]:
+        config = self.config
+        context = RoleContext(
+            self._env,
+            config.node_id,
+            self._identity.cluster_id,
+            self._lease,
+            self._quorum,
+            self._feed,
+            {
+                ShardKind.GROUP: config.offsets_partitions,
+                ShardKind.TXN: config.transactions_partitions,
+            },
+            config.internal_replication_factor,
+        )
+        return [make(context) for role, make in COORDINATORS.items() if role in config.roles]
 
     def _services(self) -> list[Service]:
         services: list[Service] = []

@@ -28,8 +28,8 @@ from suiro.transport.methods import RaftMethods
 
 from cluster.controller_quorum.conf import DirectoryId, Member
 from cluster.controller_quorum.directory import id_text
-from cluster.controller_quorum.hello import check_cluster, check_hello, make_hello
 from cluster.controller_quorum.raft_wire import message_from_wire, message_to_wire
+from cluster.host.hello import check_cluster, check_hello, make_hello
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

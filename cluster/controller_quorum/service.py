@@ -19,13 +19,13 @@ from suiro.transport.api import Peer, Route
 from suiro.transport.methods import ControllerMethods
 from suiro.transport.wire_errors import error_to_proto
 
-from cluster.controller_quorum.hello import check_hello
 from cluster.controller_quorum.metadata_requests import (
     IsrMember,
     IsrOutcome,
     IsrProposal,
     Registration,
 )
+from cluster.host.hello import check_hello
 
 if TYPE_CHECKING:
     from suiro._proto.common_pb2 import Hello

@@ -29,7 +29,7 @@ from suiro.transport.grpc_transport import GrpcTransport
 from suiro.transport.methods import AdminMethods, ControllerMethods
 from suiro.transport.wire_errors import raise_if_error
 
-from cluster.controller_quorum.hello import make_hello
+from cluster.host.hello import make_hello
 from cluster.host.fs import OsFs
 from cluster.host.node_session import NodeSession
 from cluster.host.offload import Threads

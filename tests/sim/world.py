@@ -91,6 +91,7 @@ class SimNode:
         env = Env(
             clock=LoopClock(asyncio.get_running_loop()),
             offload=InlineOffload(world.rng),
+            store_offload=InlineOffload(world.rng),
             fs=self._process,
             open_store=self._open_store,
             transport=world.network.transport(self.name),

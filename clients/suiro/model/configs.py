@@ -308,6 +308,11 @@ class BrokerConfig:
         doc="A partition forgets a producer id that has been silent for this long.",
         change="Longer than any producer may pause between two sends that must not repeat.",
     )  # fmt: skip
+    offsets_retention_ms: int = _row(
+        7 * DAY, 60 * SECOND, LARGEST,
+        doc="The offsets of a group that has had no members for this long are forgotten.",
+        change="Longer where a group may rest for more than a week and must go on where it was.",
+    )  # fmt: skip
 
 
 def _table(config: type) -> dict[str, Setting]:

@@ -13,7 +13,7 @@ from suiro.model.errors import ClusterIdMismatch, Unavailable
 from suiro.model.ids import NodeId
 from suiro.transport.methods import AdminMethods, ControllerMethods
 
-from cluster.controller_quorum.hello import make_hello
+from cluster.host.hello import make_hello
 from tests.sim.loop import run
 from tests.unit.controller_quorum.quorum_sim import FeedFollower, quorum_world
 

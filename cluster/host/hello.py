@@ -1,4 +1,4 @@
-"""How controllers introduce themselves, and whom they let speak."""
+"""How nodes introduce themselves, and whom they let speak."""
 
 from __future__ import annotations
 
@@ -23,8 +23,15 @@ def make_hello(cluster_id: str, node_id: NodeId) -> Hello:
 
 
 def check_hello(hello: Hello, cluster_id: str, node_id: NodeId) -> HelloReply:
-    """The answer to one who may speak; raises ClusterIdMismatch or UnsupportedVersion."""
+    """The answer to a node that may speak; raises ClusterIdMismatch or UnsupportedVersion."""
     check_cluster(hello.cluster_id, cluster_id)
+    return greet_client(hello, cluster_id, node_id)
+
+
+def greet_client(hello: Hello, cluster_id: str, node_id: NodeId) -> HelloReply:
+    """The answer to a client, who may not know yet which cluster this is."""
+    if hello.cluster_id:
+        check_cluster(hello.cluster_id, cluster_id)
     protocol = min(hello.protocol_max, PROTOCOL_MAX)
     if protocol < max(hello.protocol_min, PROTOCOL_MIN):
         raise UnsupportedVersion(

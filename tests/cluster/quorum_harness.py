@@ -29,8 +29,8 @@ from suiro.transport.grpc_transport import GrpcTransport
 from suiro.transport.methods import AdminMethods, ControllerMethods
 from suiro.transport.wire_errors import raise_if_error
 
-from cluster.host.hello import make_hello
 from cluster.host.fs import OsFs
+from cluster.host.hello import make_hello
 from cluster.host.node_session import NodeSession
 from cluster.host.offload import Threads
 from cluster.host.quorum_client import QuorumClient

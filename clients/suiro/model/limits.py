@@ -94,7 +94,7 @@ TOPIC_NAME_LENGTH_MAX: Final = 249
 PARTITIONS_PER_TOPIC_MAX: Final = 100_000
 
 PARTITIONS_PER_DECISION_MAX: Final = 1_000
-"""New partitions of one decision: up to 100 ms of the controller, a third of an election timeout."""
+"""New partitions of one decision: up to 100 ms, a third of an election timeout."""
 
 DELETED_TOPICS_MAX: Final = 10_000
 """Deleted topics that the metadata remembers, so that a broker that was away learns of them; one

@@ -18,8 +18,8 @@ from suiro.transport.methods import AdminMethods, ControllerMethods
 
 from cluster.config import NodeConfig
 from cluster.controller_quorum.controller import Controller
-from cluster.host.hello import make_hello
 from cluster.host.env import Env
+from cluster.host.hello import make_hello
 from cluster.host.metrics import Metrics
 from cluster.storage import Founder, Identity, format_directory, load_identity, random_cluster_id
 from tests.sim.disk import ForgetfulFs

@@ -11,8 +11,11 @@ from suiro._proto import broker_pb2 as pb
 from suiro.aio import Producer
 from suiro.client_env import ClientEnv
 from suiro.model.columns import decode
-from suiro.model.error_base import SuiroError
+from suiro.model.encode import BatchOptions, encode_lists
+from suiro.model.error_base import ErrorCode, SuiroError
 from suiro.model.errors import DeliveryTimedOut
+from suiro.model.ids import NodeId
+from suiro.transport.framing import Framed
 from suiro.transport.methods import AdminMethods, BrokerMethods
 
 from tests.sim.loop import LoopClock, run
@@ -146,3 +149,46 @@ async def sending_to_nobody(rng: Random) -> None:
 
 def test_without_brokers_the_buffer_is_bounded_and_the_error_says_why() -> None:
     run(sending_to_nobody, seed=1)
+
+
+async def retrying_what_is_not_committed(rng: Random) -> None:
+    async with world(rng) as cluster:
+        await create_topic(cluster, "exact")
+        async with producer(cluster, rng) as sender:
+            await sender.connection.refresh(["exact"], timeout_s=30)
+            leader = sender.connection.topics["exact"].partitions[0].leader
+            followers = [node for node in cluster.brokers if node.node_id != leader]
+            options = BatchOptions(producer_id=5, producer_epoch=0, base_sequence=0)
+            batch = encode_lists(None, [b"once"], timestamps_ms=0, options=options)
+            part = pb.ProducePart(topic="exact", partition=0, size=len(batch))
+            header = pb.ProduceRequest(acks=-1, timeout_ms=50, parts=[part])
+
+            async def produce() -> pb.ProduceResult:
+                reply = await cluster.network.transport("client").call(
+                    sender.connection.brokers[NodeId(leader or 0)],
+                    BrokerMethods.PRODUCE,
+                    Framed(header, (batch,)),
+                    timeout_s=10,
+                )
+                return reply.results[0]
+
+            for node in followers:
+                node.kill()
+            first = await produce()
+            again = await produce()
+            codes = [int(first.error.code), int(again.error.code)]
+            assert codes == [ErrorCode.TIMED_OUT, ErrorCode.TIMED_OUT]
+            for node in followers:
+                node.start()
+            await cluster.ready(followers)
+            stored = await produce()
+            while stored.error.code:
+                await asyncio.sleep(0.2)
+                stored = await produce()
+            assert stored.base_offset == 0
+            assert (await read_all(cluster, sender, "exact"))[0] == [b"once"]
+
+
+def test_a_duplicate_is_acknowledged_only_when_it_is_committed() -> None:
+    """I2: that the leader has it is not enough."""
+    run(retrying_what_is_not_committed, seed=1)

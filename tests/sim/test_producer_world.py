@@ -13,7 +13,7 @@ from suiro.client_env import ClientEnv
 from suiro.model.columns import decode
 from suiro.model.encode import BatchOptions, encode_lists
 from suiro.model.error_base import ErrorCode, SuiroError
-from suiro.model.errors import DeliveryTimedOut
+from suiro.model.errors import ClientClosed, DeliveryTimedOut, TimedOut
 from suiro.model.ids import NodeId
 from suiro.transport.framing import Framed
 from suiro.transport.methods import AdminMethods, BrokerMethods
@@ -192,3 +192,26 @@ async def retrying_what_is_not_committed(rng: Random) -> None:
 def test_a_duplicate_is_acknowledged_only_when_it_is_committed() -> None:
     """I2: that the leader has it is not enough."""
     run(retrying_what_is_not_committed, seed=1)
+
+
+async def closing_in_a_hurry(rng: Random) -> None:
+    async with world(rng) as cluster:
+        await create_topic(cluster, "exact")
+        async with producer(cluster, rng) as sender:
+            await sender.send("exact", b"first")
+            for broker in cluster.brokers:
+                broker.kill()
+            on_its_way = sender.send("exact", b"second")
+            await asyncio.sleep(0.1)
+            staged = sender.send("exact", b"third")
+            with pytest.raises(TimedOut):
+                await sender.close(timeout_s=0)
+            for handle in (on_its_way, staged):
+                with pytest.raises(ClientClosed):
+                    handle.result(0)
+            with pytest.raises(ClientClosed):
+                sender.send("exact", b"fourth")
+
+
+def test_every_handle_has_an_end_when_the_producer_is_closed() -> None:
+    run(closing_in_a_hurry, seed=1)

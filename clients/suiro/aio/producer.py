@@ -17,7 +17,7 @@ from suiro.client_env import real_env
 from suiro.connection import Connection
 from suiro.handle import SentMany
 from suiro.model.error_base import SuiroError
-from suiro.model.errors import BufferFull, TimedOut
+from suiro.model.errors import BufferFull, ClientClosed, TimedOut
 from suiro.model.ids import TopicPartition
 from suiro.model.limits import BATCH_RECORDS_MAX
 from suiro.partitioner import make_partitioner
@@ -200,6 +200,7 @@ class Producer:
             self.stager.close()
             await self._scope.close()
             self._dispatcher.close()
+            self._fail_staged()
             await self.connection.transport.close()
 
     # -- from the stage to the accumulator --------------------------------------------------------
@@ -226,12 +227,20 @@ class Producer:
         try:
             await self.connection.topic(topic, timeout_s=self._request_timeout_s)
         except SuiroError as error:
-            for run in self.stager.take(topic, -1):
-                self._count(run)
-                self._fail(run, error)
+            self._refuse(topic, error)
         finally:
             self._learning.discard(topic)
         self._on_arrival()
+
+    def _fail_staged(self) -> None:
+        """What came while the producer was closing."""
+        for topic in self.stager.topics():
+            self._refuse(topic, ClientClosed("the producer has been closed"))
+
+    def _refuse(self, topic: str, error: SuiroError) -> None:
+        for run in self.stager.take(topic, -1):
+            self._count(run)
+            self._fail(run, error)
 
     def _place(self, topic: TopicInfo, runs: Iterable[StagedRun]) -> None:
         now_ms = asyncio.get_running_loop().time() * 1000

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
@@ -37,6 +38,9 @@ HOST: Final = "127.0.0.1"
 PLAN: Final = "cluster.json"
 EVENTS: Final = "events.jsonl"
 FIRST_CONTROLLER: Final = 101
+FIRST_GROUP: Final = 201
+FIRST_TXN: Final = 301
+INTERNAL_REPLICAS: Final = 3
 READY_TIMEOUT_S: Final = 60.0
 STOP_TIMEOUT_S: Final = 30.0
 READY_MARK: Final = b" is ready"
@@ -58,6 +62,8 @@ class Layout:
 
     controllers: int = 1
     brokers: int = 1
+    groups: int = 0
+    txns: int = 0
     port: int = 0
     racks: tuple[str, ...] = ()
     event_log: bool = False
@@ -160,6 +166,11 @@ class LocalCluster:
         return [node for name, node in self.nodes.items() if name.startswith("controller")]
 
     @property
+    def coordinators(self) -> list[LocalNode]:
+        """Of both kinds: `group-1`, `txn-1`, …"""
+        return [n for name, n in self.nodes.items() if name.startswith(("group", "txn"))]
+
+    @property
     def bootstrap(self) -> str:
         return "suiro://" + ",".join(str(node.address) for node in self.brokers)
 
@@ -171,7 +182,8 @@ class LocalCluster:
         directory_id = random_directory_id(random.SystemRandom())
         identity = Identity(self.cluster_id, NodeId(number), directory_id)
         controllers = [node.address for node in self.controllers]
-        _make_node(self.directory / name, identity, address, controllers, rack=rack)
+        folder = self.directory / name
+        _make_node(folder, identity, address, controllers, f'rack = "{rack}"\n')
         node = LocalNode(name, self.directory / name, NodeId(number), address)
         self.nodes[name] = node
         _save_plan(self.directory, self.cluster_id, list(self.nodes.values()), self.has_events)
@@ -186,8 +198,8 @@ class LocalCluster:
             node.wait_ready()
 
     def stop(self) -> None:
-        """Stop in order: brokers while there are controllers to tell, then the controllers."""
-        for group in (self.brokers, self.controllers):
+        """Stop in order: each kind while there is somebody left for it to tell."""
+        for group in (self.coordinators, self.brokers, self.controllers):
             running = [node for node in group if node.is_running]
             for node in running:
                 node.signal(signal.SIGTERM)
@@ -222,10 +234,15 @@ def _lay_out(directory: Path, layout: Layout) -> None:
         raise InvalidConfig("a cluster needs at least one controller and one broker")
     dice = random.SystemRandom()
     cluster_id = random_cluster_id(dice)
-    hosts = layout.hosts or (HOST,) * (layout.controllers + layout.brokers)
+    count = layout.controllers + layout.brokers + layout.groups + layout.txns
+    hosts = iter(layout.hosts or (HOST,) * count)
     controllers = [
-        Founder(NodeId(FIRST_CONTROLLER + i), random_directory_id(dice), Address(host, free_port()))
-        for i, host in enumerate(hosts[: layout.controllers])
+        Founder(
+            NodeId(FIRST_CONTROLLER + i),
+            random_directory_id(dice),
+            Address(next(hosts), free_port()),
+        )
+        for i in range(layout.controllers)
     ]
     addresses = [founder.address for founder in controllers]
     nodes = []
@@ -234,14 +251,23 @@ def _lay_out(directory: Path, layout: Layout) -> None:
         identity = Identity(cluster_id, founder.node_id, founder.directory_id)
         _make_node(folder, identity, founder.address, addresses, founders=controllers)
         nodes.append(LocalNode(folder.name, folder, founder.node_id, founder.address))
-    for number in range(1, layout.brokers + 1):
-        folder = directory / f"broker-{number}"
-        port = layout.port if number == 1 and layout.port else free_port()
-        identity = Identity(cluster_id, NodeId(number), random_directory_id(dice))
-        rack = layout.racks[(number - 1) % len(layout.racks)] if layout.racks else ""
-        address = Address(hosts[layout.controllers + number - 1], port)
-        _make_node(folder, identity, address, addresses, rack=rack)
-        nodes.append(LocalNode(folder.name, folder, NodeId(number), address))
+    members = [("broker", NodeId(number)) for number in range(1, layout.brokers + 1)]
+    members += [("group", NodeId(FIRST_GROUP + i)) for i in range(layout.groups)]
+    members += [("txn", NodeId(FIRST_TXN + i)) for i in range(layout.txns)]
+    numbers = Counter[str]()
+    for role, node_id in members:
+        numbers[role] += 1
+        folder = directory / f"{role}-{numbers[role]}"
+        port = layout.port if node_id == 1 and layout.port else free_port()
+        identity = Identity(cluster_id, node_id, random_directory_id(dice))
+        rack = layout.racks[(numbers[role] - 1) % len(layout.racks)] if layout.racks else ""
+        address = Address(next(hosts), port)
+        more = (
+            f'rack = "{rack}"\n'
+            f"internal_replication_factor = {min(INTERNAL_REPLICAS, layout.brokers)}\n"
+        )
+        _make_node(folder, identity, address, addresses, more, role=role)
+        nodes.append(LocalNode(folder.name, folder, node_id, address))
     _save_plan(directory, cluster_id, nodes, layout.event_log)
 
 
@@ -261,18 +287,19 @@ def _save_plan(directory: Path, cluster_id: str, nodes: list[LocalNode], has_eve
     (directory / PLAN).write_text(json.dumps(content, indent=1) + "\n")
 
 
-def _make_node(
+def _make_node(  # noqa: PLR0913 - a node's settings
     folder: Path,
     identity: Identity,
     address: Address,
     controllers: list[Address],
+    more: str = "",
     *,
     founders: list[Founder] | None = None,
-    rack: str = "",
+    role: str = "broker",
 ) -> None:
-    """A controller if it has founders, else a broker."""
+    """A controller if it has founders, else what `role` says; `more` are lines of its settings."""
     data = folder / "data"
-    role = "broker" if founders is None else "controller"
+    role = role if founders is None else "controller"
     format_directory(OsFs(), RocksStore, data, identity, founders)
     addresses = ", ".join(f'"{controller}"' for controller in controllers)
     (folder / "node.toml").write_text(
@@ -281,5 +308,5 @@ def _make_node(
         f'data_dir = "{data.absolute()}"\n'
         f'listen = "{address}"\n'
         f"controllers = [{addresses}]\n"
-        f'rack = "{rack}"\n'
+        f"{more}"
     )

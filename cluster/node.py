@@ -27,6 +27,7 @@ from cluster.host.metrics_server import MetricsServer
 from cluster.host.node_session import NodeSession
 from cluster.host.quorum_client import QuorumClient
 from cluster.storage import load_identity
+from cluster.txncoord.coordinator import TxnCoordinator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +57,10 @@ class Coordinator(Protocol):
     async def run(self) -> None: ...
 
 
-COORDINATORS: Final[dict[str, Callable[[RoleContext], Coordinator]]] = {"group": GroupCoordinator}
+COORDINATORS: Final[dict[str, Callable[[RoleContext], Coordinator]]] = {
+    "group": GroupCoordinator,
+    "txn": TxnCoordinator,
+}
 
 
 class Node:

@@ -23,8 +23,8 @@ from cluster.broker.markers import MarkerHandler
 from cluster.broker.metadata_view import describe_brokers, describe_topics
 from cluster.broker.produce import ProduceHandler
 from cluster.broker.replica_view import describe_replicas
-from cluster.broker.txn_owner import TxnOwner
 from cluster.broker.txn_verify import TxnVerifier
+from cluster.host.txn_owner import TxnOwner
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable

@@ -10,6 +10,7 @@ from suiro.model.records import ConfigResource
 from cluster.groupcoord.program import GroupProgram
 from cluster.groupcoord.service import GroupService
 from cluster.host.coordinator import Coordinator
+from cluster.host.txn_owner import TxnOwner
 
 if TYPE_CHECKING:
     from suiro.model.image import ClusterImage
@@ -28,15 +29,15 @@ class GroupCoordinator:
         self._role: Coordinator[GroupMachine] = Coordinator(context, self._program)
 
     def services(self) -> list[Service]:
-        shards, context = self._role.shards, self._context
+        context = self._context
         return [
             GroupService(
-                shards.shard_for,
-                shards.owned,
+                self._role.shards,
                 self._program,
                 context.env.clock,
                 context.greet,
                 context.address,
+                TxnOwner(context.env, lambda: context.feed.image),
             )
         ]
 

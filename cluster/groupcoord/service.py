@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from suiro._proto import groupcoord_pb2 as pb
 from suiro.model.error_base import SuiroError
 from suiro.model.errors import InvalidRequest
+from suiro.model.ids import ProducerEpoch, ProducerId, ProducerIdentity
 from suiro.transport.api import Route
 from suiro.transport.methods import GroupCoordinatorMethods
 from suiro.transport.wire_errors import error_to_proto
@@ -15,9 +16,10 @@ from suiro.transport.wire_errors import error_to_proto
 from cluster.groupcoord import wire
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from suiro._proto.common_pb2 import Hello, HelloReply, NodeAddress
+    from suiro.model.ids import TopicPartition
     from suiro.transport.api import Peer, Stream
 
     from cluster.groupcoord.machine import GroupMachine
@@ -26,31 +28,43 @@ if TYPE_CHECKING:
     from cluster.host.clock import Clock
     from cluster.host.shards import Shard
 
+    Verify = Callable[
+        [str, ProducerIdentity, Sequence[TopicPartition], Sequence[str]], Awaitable[None]
+    ]
     MemberStream = Stream[pb.MemberNotice, pb.MemberMessage]
+
+
+class OwnedShards(Protocol):
+    """The shards of this node, as `Shards` has them."""
+
+    def shard_for(self, name: str) -> Shard[GroupMachine]:
+        """Raises NotCoordinator for a group that is not ours."""
+
+    def owned(self) -> list[Shard[GroupMachine]]: ...
 
 
 class GroupService:
     """What members, consumers, transaction coordinators and administrators ask.
 
-    `shards` is asked for the shard of a group, and raises NotCoordinator for one that is not ours;
-    `greet` answers a Hello, or refuses who sent it.
+    `greet` answers a Hello, or refuses who sent it; `verify` asks a transaction's coordinator.
     """
 
     def __init__(
         self,
-        shard_for: Callable[[str], Shard[GroupMachine]],
-        owned: Callable[[], list[Shard[GroupMachine]]],
+        shards: OwnedShards,
         program: GroupProgram,
         clock: Clock,
         greet: Callable[[Hello], HelloReply],
         address: Callable[[], NodeAddress],
+        verify: Verify,
     ) -> None:
-        self._shard_for = shard_for
-        self._owned = owned
+        self._shard_for = shards.shard_for
+        self._owned = shards.owned
         self._program = program
         self._clock = clock
         self._greet = greet
         self._address = address
+        self._verify = verify
         self._streams = 0
 
     def routes(self) -> list[Route]:
@@ -178,6 +192,9 @@ class GroupService:
         self, request: pb.CommitOffsetsRequest, _peer: Peer
     ) -> pb.CommitOffsetsReply:
         wanted, wall_ms = wire.commit_request(request), self._clock.now_ms()
+        if request.transactional_id:
+            # A group that its coordinator does not know of would never be told how it ended (T6).
+            await self._verify(request.transactional_id, _identity(request), (), [request.group])
         outcomes = await self._shard_for(request.group).host.decide(
             lambda machine: machine.decide_commit(wanted, wall_ms)
         )
@@ -267,6 +284,10 @@ class GroupService:
             lambda machine: machine.decide_delete(request.group, doomed)
         )
         return pb.DeleteGroupReply()
+
+
+def _identity(request: pb.CommitOffsetsRequest) -> ProducerIdentity:
+    return ProducerIdentity(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch))
 
 
 class _Line:

@@ -39,6 +39,12 @@ def up(
     controllers: Annotated[
         int, typer.Option(help="With --brokers: so many controllers, each a process.")
     ] = 1,
+    groups: Annotated[
+        int, typer.Option(help="With --brokers: so many group coordinators, each a process.")
+    ] = 1,
+    txns: Annotated[
+        int, typer.Option(help="With --brokers: so many transaction coordinators.")
+    ] = 1,
     port: Annotated[int, typer.Option(help="Where clients connect.")] = DEFAULT_PORT,
     racks: Annotated[
         str | None, typer.Option(help="With --brokers: their racks in turn, a,b,c.")
@@ -72,6 +78,8 @@ def up(
         layout = Layout(
             controllers=controllers,
             brokers=brokers,
+            groups=groups,
+            txns=txns,
             port=port,
             racks=tuple(racks.split(",")) if racks else (),
             event_log=event_log,
@@ -98,7 +106,7 @@ def down(data_dir: DataDir = Path(".suiro")) -> None:
 
 
 def _run_one_process(data_dir: Path, listen: Address, event_log: bool) -> None:
-    from cluster.config import NodeConfig
+    from cluster.config import ROLES, NodeConfig
     from cluster.host.fs import OsFs
     from cluster.host.store import RocksStore
     from cluster.launch import run_node
@@ -119,9 +127,10 @@ def _run_one_process(data_dir: Path, listen: Address, event_log: bool) -> None:
         format_directory(fs, RocksStore, data_dir, identity, [founder])
     config = NodeConfig(
         node_id=NodeId(1),
-        roles=("controller", "broker"),
+        roles=ROLES,
         data_dir=data_dir,
         listen=listen,
+        internal_replication_factor=1,
         event_log=data_dir / "events.jsonl" if event_log else None,
     )
     run_node(config, lambda: _say_ready(f"suiro://{listen}", data_dir))

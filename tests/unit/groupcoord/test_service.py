@@ -95,18 +95,35 @@ class FakeStream:
         )
 
 
+class OneShard:
+    """All that is owned."""
+
+    def __init__(self, shard: Any) -> None:
+        self._shard = shard
+
+    def shard_for(self, _name: str) -> Any:
+        return self._shard
+
+    def owned(self) -> list[Any]:
+        return [self._shard]
+
+
+async def verified(*_: object) -> None:
+    """The coordinator of every transaction says yes."""
+
+
 @asynccontextmanager
 async def serving() -> AsyncIterator[tuple[GroupService, asyncio.TaskGroup]]:
     program = GroupProgram(SystemClock(), lambda: 1_000_000)
     program._topics = {"orders": TopicFact(TopicId(b"1" * 16), 2)}
     shard: Any = FakeShard(program)
     service = GroupService(
-        lambda _group: shard,
-        lambda: [shard],
+        OneShard(shard),
         program,
         SystemClock(),
         lambda _hello: HelloReply(protocol=1),
         NodeAddress,
+        verified,
     )
     async with asyncio.TaskGroup() as tasks:
         host = tasks.create_task(shard.host.serve(program.new_machine(0), 0))

@@ -1,4 +1,4 @@
-"""How a broker asks the coordinator of a transactional id, wherever its shard is owned now."""
+"""How a node asks the coordinator of a transactional id, wherever its shard is owned now."""
 
 from __future__ import annotations
 
@@ -38,13 +38,16 @@ class TxnOwner:
         transactional_id: str,
         identity: ProducerIdentity,
         partitions: Sequence[TopicPartition],
+        groups: Sequence[str] = (),
         /,
     ) -> None:
+        """Return if all of these are part of that transaction; raises why not."""
         request = pb.VerifyPartitionsRequest(
             transactional_id=transactional_id,
             producer_id=identity.producer_id,
             producer_epoch=identity.producer_epoch,
             partitions=[WirePartition(topic=p.topic, partition=p.partition) for p in partitions],
+            groups=groups,
         )
         backoff = Backoff(self._env.rng)
         last: SuiroError | None = None

@@ -11,6 +11,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from suiro._proto import broker_pb2 as pb
+from suiro.cancellation import heed_cancellation
 from suiro.model.batch import walk
 from suiro.model.error_base import SuiroError
 from suiro.model.errors import Unavailable
@@ -86,6 +87,7 @@ class Replicator:
                     await self._follow(address, backoff)
                 except* SuiroError as errors:
                     log.debug("replication from %d broke: %s", self._leader, errors.exceptions[0])
+                heed_cancellation()
             await asyncio.sleep(backoff.next_s())
 
     async def _follow(self, address: Address, backoff: Backoff) -> None:

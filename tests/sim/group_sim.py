@@ -36,6 +36,8 @@ LINGER_MS = 4_500
 QUIET_MS = 1_500
 """Once it has settled, nothing may move for so long."""
 
+PROGRESS_SEEDS = 1_000
+
 
 @dataclass(slots=True)
 class Outcome:
@@ -144,11 +146,19 @@ def run_many(first: int, seeds: int, jobs: int) -> Total:
     if jobs == 1:
         for chunk in chunks:
             total.add(run_range(chunk))
+            _say_progress(total)
         return total
     with ProcessPoolExecutor(jobs) as pool:
         for part in pool.map(run_range, chunks):
             total.add(part)
+            _say_progress(total)
     return total
+
+
+def _say_progress(total: Total) -> None:
+    """A line for every thousand seeds: a long run is watched by somebody."""
+    if total.seeds % PROGRESS_SEEDS == 0:
+        print(f"{total.seeds} seeds, {len(total.failures)} failures", file=sys.stderr, flush=True)
 
 
 def main() -> int:

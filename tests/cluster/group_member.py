@@ -1,0 +1,172 @@
+"""Members of a consumer group that write down what they go through; also as processes of their own.
+
+    python -m tests.cluster.group_member BOOTSTRAP GROUP TOPIC HISTORY SETTINGS
+
+reads orders from standard input, one a line (`join m1`, `leave m1`), and ends with it. SETTINGS are
+those of the consumers, as JSON. The history is one JSON line per event, by the machine's monotonic
+clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections import defaultdict
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from suiro.aio import Consumer
+from suiro.model.error_base import SuiroError
+from suiro.model.errors import StaleMemberEpoch, UnknownMember
+from suiro.model.ids import TopicPartition
+
+from tests.checkers.groups import Event, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from suiro.model.record import Record
+
+POLL_S = 0.2
+
+
+class Journal:
+    """The history of some members, in memory and, if there is a file, there."""
+
+    def __init__(self, now_s: Callable[[], float], file: TextIO | None = None) -> None:
+        self.now_s = now_s
+        self.events: list[Event] = []
+        self._file = file
+
+    def add(
+        self, member: str, kind: Kind, partition: str = "", offset: int = -1, end: int = -1
+    ) -> None:
+        self.put(Event(self.now_s(), member, kind, partition, offset, end))
+
+    def put(self, event: Event) -> None:
+        self.events.append(event)
+        if self._file is not None:
+            self._file.write(json.dumps(event) + "\n")
+
+
+def read_journal(path: Path) -> list[Event]:
+    """What was written so far; the last line may be torn by a kill."""
+    if not path.exists():
+        return []
+    lines = path.read_text().split("\n")[:-1]
+    events = (Event(*json.loads(line)) for line in lines)
+    return [event._replace(kind=Kind(event.kind)) for event in events]
+
+
+class JournaledMember:
+    """Polls, commits what it was given, and writes everything down."""
+
+    def __init__(self, consumer: Consumer, name: str, journal: Journal) -> None:
+        self.consumer = consumer
+        self.name = name
+        self.stop = asyncio.Event()
+        self._journal = journal
+
+    async def live(self, *topics: str) -> None:
+        """Until it is stopped; an error that an application would see is an event too."""
+        try:
+            async with self.consumer as consumer:
+                consumer.subscribe(
+                    *topics,
+                    on_assigned=self._on_assigned,
+                    on_revoked=self._on_revoked,
+                    on_lost=self._on_lost,
+                )
+                while not self.stop.is_set():
+                    records = await consumer.poll(POLL_S)
+                    self._on_records(records)
+                    if records:
+                        await self._commit(consumer.assignment())
+                self._journal.add(self.name, Kind.GONE)
+        except SuiroError as error:
+            now_s = self._journal.now_s()
+            self._journal.put(Event(now_s, self.name, Kind.FAILED, note=repr(error)))
+
+    def _on_assigned(self, partitions: list[TopicPartition]) -> None:
+        for partition in partitions:
+            begins = self.consumer.position(partition)
+            self._journal.add(self.name, Kind.ASSIGNED, str(partition), begins)
+
+    async def _on_revoked(self, partitions: list[TopicPartition]) -> None:
+        await self._commit(partitions)
+        for partition in partitions:
+            self._journal.add(self.name, Kind.REVOKED, str(partition))
+
+    def _on_lost(self, partitions: list[TopicPartition]) -> None:
+        for partition in partitions:
+            self._journal.add(self.name, Kind.LOST, str(partition))
+
+    def _on_records(self, records: list[Record]) -> None:
+        ranges: dict[str, list[int]] = defaultdict(list)
+        for record in records:
+            ranges[str(TopicPartition(record.topic, record.partition))].append(record.offset)
+        for partition, offsets in ranges.items():
+            for first, end in _runs(offsets):
+                self._journal.add(self.name, Kind.POLLED, partition, first, end)
+
+    async def _commit(self, partitions: Iterable[TopicPartition]) -> None:
+        offsets = {partition: self.consumer.position(partition) for partition in partitions}
+        try:
+            await self.consumer.commit(offsets)
+        except (StaleMemberEpoch, UnknownMember):
+            return  # some of them are no longer its own; it will be told
+        for partition, offset in offsets.items():
+            self._journal.add(self.name, Kind.ACKED, str(partition), offset)
+
+
+def _runs(offsets: list[int]) -> list[tuple[int, int]]:
+    """Offsets as ranges: a hole between them is an event's end and another's beginning."""
+    parts = [
+        [offset for _, offset in run]
+        for _, run in groupby(enumerate(offsets), key=lambda pair: pair[1] - pair[0])
+    ]
+    return [(part[0], part[-1] + 1) for part in parts]
+
+
+async def host(bootstrap: str, group: str, topic: str, journal: Journal, settings: str) -> None:
+    """Members come and go by the orders on standard input."""
+    given = json.loads(settings)
+    members: dict[str, tuple[JournaledMember, asyncio.Task[None]]] = {}
+    orders = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(orders), sys.stdin
+    )
+    while line := (await orders.readline()).decode().split():
+        order, name = line
+        if order == "join":
+            consumer = Consumer(
+                bootstrap,
+                group_id=group,
+                client_id=name,
+                auto_offset_reset="earliest",
+                enable_auto_commit=False,
+                **given,
+            )
+            member = JournaledMember(consumer, name, journal)
+            members[name] = member, asyncio.create_task(member.live(topic), name=name)
+        else:
+            member, task = members.pop(name)
+            member.stop.set()
+            await task
+    for member, _ in members.values():
+        member.stop.set()
+    for _, task in members.values():
+        await task
+
+
+def main() -> None:
+    bootstrap, group, topic, history, settings = sys.argv[1:]
+    with Path(history).open("a", buffering=1) as file:
+        asyncio.run(host(bootstrap, group, topic, Journal(time.monotonic, file), settings))
+
+
+if __name__ == "__main__":
+    main()

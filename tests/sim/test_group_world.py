@@ -1,0 +1,173 @@
+"""Groups of the SDK's consumers on real nodes and virtual time, while everything is killed.
+
+What the members went through is judged by `tests.checkers.groups`, which knows nothing of how.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+from suiro._proto import admin_pb2
+from suiro.aio import Consumer, Producer
+from suiro.client_env import ClientEnv
+from suiro.transport.methods import AdminMethods
+
+from tests.checkers.groups import Kind, check, ownerships
+from tests.cluster.group_member import Journal, JournaledMember
+from tests.sim.loop import LoopClock, run
+from tests.sim.world import World, world
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from random import Random
+
+    from suiro.handle import Sent
+
+    from tests.checkers.groups import Event
+    from tests.sim.world import SimNode
+
+TOPIC = "orders"
+PARTITIONS = 6
+ROUNDS = 6
+DRAIN_S = 60.0
+
+
+@dataclass
+class Scene:
+    """A cluster, a producer, and members that come and go."""
+
+    cluster: World
+    rng: Random
+    journal: Journal
+    tasks: asyncio.TaskGroup
+    members: dict[str, tuple[JournaledMember, asyncio.Task[None]]] = field(default_factory=dict)
+    sent: list[tuple[int, Sent]] = field(default_factory=list)
+    born: int = 0
+
+    def env(self, name: str) -> ClientEnv:
+        clock = LoopClock(asyncio.get_running_loop())
+        return ClientEnv(self.cluster.network.transport(name), self.rng, clock.now_ms)
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(map(str, self.cluster.bootstrap))
+
+    def join(self) -> None:
+        self.born += 1
+        name = f"m{self.born}"
+        consumer = Consumer(
+            self.bootstrap,
+            group_id="g",
+            client_id=name,
+            env=self.env(name),
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            session_timeout_ms=6_000,
+            heartbeat_interval_ms=1_000,
+        )
+        member = JournaledMember(consumer, name, self.journal)
+        task = self.tasks.create_task(member.live(TOPIC), name=name)
+        self.members[name] = member, task
+
+    def kill_member(self) -> None:
+        """As by kill -9: what is left of it reaches nobody."""
+        name = self.rng.choice(sorted(self.members))
+        _, task = self.members.pop(name)
+        self.journal.add(name, Kind.GONE)
+        self.cluster.network.crash(name)
+        task.cancel()
+
+    def leave(self) -> None:
+        name = self.rng.choice(sorted(self.members))
+        member, _ = self.members.pop(name)
+        member.stop.set()
+
+    async def fail_over(self, victim: SimNode) -> None:
+        victim.kill()
+        await asyncio.sleep(self.rng.uniform(0.1, 4.0))
+        victim.start()
+        await victim.ready()
+
+    async def produce(self, stop: asyncio.Event) -> None:
+        async with Producer(self.bootstrap, env=self.env("producer"), linger_ms=1.0) as producer:
+            while not stop.is_set():
+                partition = self.rng.randrange(PARTITIONS)
+                for _ in range(self.rng.randint(1, 5)):
+                    self.sent.append((partition, producer.send(TOPIC, b"x", partition=partition)))
+                await asyncio.sleep(self.rng.uniform(0, 0.1))
+            await producer.flush(timeout_s=60)
+
+    def ends(self) -> dict[str, int]:
+        counted = Counter(partition for partition, _ in self.sent)
+        return {f"{TOPIC}-{number}": counted[number] for number in range(PARTITIONS)}
+
+    async def drained(self) -> None:
+        """Until everything that was sent was given to somebody."""
+        async with asyncio.timeout(DRAIN_S):
+            while self.unseen():  # noqa: ASYNC110 - virtual time
+                await asyncio.sleep(0.5)
+
+    def unseen(self) -> bool:
+        return any("unseen" in line for line in check(self.journal.events, self.ends()))
+
+
+@asynccontextmanager
+async def scene(rng: Random) -> AsyncIterator[Scene]:
+    async with world(rng, coordinators=2) as cluster, asyncio.TaskGroup() as tasks:
+        topic = admin_pb2.NewTopic(name=TOPIC, partitions=PARTITIONS, replication_factor=3)
+        admin = cluster.network.transport("admin")
+        request = admin_pb2.CreateTopicsRequest(topics=[topic])
+        await admin.call(cluster.bootstrap[0], AdminMethods.CREATE_TOPICS, request, timeout_s=10)
+        yield Scene(cluster, rng, Journal(asyncio.get_running_loop().time), tasks)
+
+
+async def killing_everything(rng: Random) -> tuple[list[Event], dict[str, int]]:
+    async with scene(rng) as stage:
+        stop = asyncio.Event()
+        producing = stage.tasks.create_task(stage.produce(stop), name="produce")
+        for _ in range(2):
+            stage.join()
+        for _ in range(ROUNDS):
+            await asyncio.sleep(rng.uniform(0.5, 3.0))
+            what = rng.randrange(5)
+            if what == 0:
+                await stage.fail_over(stage.cluster.nodes[rng.choice((11, 12))])
+            elif what == 1:
+                await stage.fail_over(rng.choice(stage.cluster.brokers))
+            elif what == 2 and stage.members:
+                stage.kill_member()
+            elif what == 3 and len(stage.members) > 1:
+                stage.leave()
+            else:
+                stage.join()
+        stage.join()
+        stop.set()
+        await producing
+        await stage.drained()
+        for member, _ in stage.members.values():
+            member.stop.set()
+        ends = stage.ends()
+    return stage.journal.events, ends
+
+
+@cache
+def story(seed: int) -> tuple[list[Event], dict[str, int]]:
+    return run(killing_everything, seed=seed)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_one_owner_nothing_skipped_and_commits_that_stay(seed: int) -> None:
+    events, ends = story(seed)
+    assert check(events, ends) == []
+    spans = ownerships(events)
+    assert sum(map(len, spans.values())) > len(spans), "partitions must have changed hands"
+
+
+def test_the_same_seed_is_the_same_story() -> None:
+    assert run(killing_everything, seed=0) == story(0)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from time import monotonic  # noqa: TID251 - the waiting of an ordinary thread
 from typing import TYPE_CHECKING, Any, Self
 
 from suiro import aio
+from suiro.aio.group_inbox import Begin
 from suiro.loop_thread import LoopThread
-from suiro.membership import Assign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -53,6 +54,11 @@ class Consumer:
         except BaseException:
             self.close()
             raise
+
+    @property
+    def asynchronous(self) -> aio.Consumer:
+        """The consumer behind this one, in the loop of the sync clients."""
+        return self._consumer
 
     def partitions_of(self, topic: str) -> list[TopicPartition]:
         """Every partition of a topic."""
@@ -144,9 +150,9 @@ class Consumer:
         """Records as soon as there are any, at most `max_records`; none after the timeout."""
         wanted = max_records or self._consumer.settings.max_poll_records
         until_s = monotonic() + timeout_s
-        self._before_poll(until_s)
+        self._before_poll()
         while not (records := self._fetcher.take(wanted)) and self._wait(until_s):
-            self._settle_events(until_s)
+            self._settle_events()
         return records
 
     def poll_arrow(
@@ -159,12 +165,12 @@ class Consumer:
         from suiro.polled_table import polled_table
 
         until_s = monotonic() + timeout_s
-        self._before_poll(until_s)
+        self._before_poll()
         while not (taken := self._consumer.take_columns(max_records)) and self._wait(until_s):
-            self._settle_events(until_s)
+            self._settle_events()
         return polled_table(taken, headers=headers)
 
-    def _before_poll(self, until_s: float) -> None:
+    def _before_poll(self) -> None:
         self._loop.check_open()
         if self._consumer.settings.group_id:
             group = self._consumer.group
@@ -172,19 +178,17 @@ class Consumer:
             if group.auto_commit_is_due():
                 offsets = group.positions()  # before this poll returns more
                 self._in_loop(lambda: group.auto_commit(offsets))
-            self._settle_events(until_s)
+            self._settle_events()
 
-    def _settle_events(self, until_s: float) -> None:
+    def _settle_events(self) -> None:
         """Deal with what the group says; the application's own functions run in its own thread."""
         if not self._consumer.settings.group_id:
             return
         group = self._consumer.group
         while (event := group.next_event()) is not None:
             listener = self._consumer.listeners.for_event(event)
-            if isinstance(event, Assign):
-                left_s = until_s - monotonic()
-                if not self._loop.run(group.assigned(event, left_s)):
-                    return
+            if isinstance(event, Begin):
+                self._in_loop(partial(group.begin, event))
                 if listener is not None:
                     listener(list(event.partitions))
             else:

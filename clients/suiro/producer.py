@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from suiro import aio
 from suiro.loop_thread import LoopThread
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from suiro.aio.group_offsets import OffsetAndMetadata
+    from suiro.consumer import Consumer
     from suiro.handle import Sent, SentMany
+    from suiro.model.ids import TopicPartition
     from suiro.settings import ProducerSettings
 
 
@@ -43,8 +47,8 @@ class Producer:
             raise
         stager = self._producer.stager
         stager.wait_for_room = lambda: self._loop.run(self._producer.room())
-        # The stager's own method: one call less for every record.
-        self.send = stager.send  # type: ignore[method-assign]
+        # The producer's own function, which is the stager's: one call less for every record.
+        self.send = self._producer.send  # type: ignore[method-assign]
 
     def send(
         self,
@@ -114,6 +118,50 @@ class Producer:
         True
         """
         self._loop.run(self._producer.flush(timeout_s))
+
+    # -- transactions -----------------------------------------------------------------------------
+
+    def init_transactions(self) -> None:
+        """Take the transactional id: an older producer of the name is fenced, what it left open is
+        aborted. `transaction` does it by itself.
+        """
+        self._loop.run(self._producer.init_transactions())
+
+    def begin_transaction(self) -> None:
+        """From here on, what is sent is visible to all or to nobody."""
+        self._loop.run(self._producer.begin_transaction())
+
+    def commit_transaction(self) -> None:
+        """Returns once the decision is stored. Raises TransactionAborted if a record could not be
+        sent: then abort.
+        """
+        self._loop.run(self._producer.commit_transaction())
+
+    def abort_transaction(self) -> None:
+        """Nobody who reads committed records will ever see what was sent."""
+        self._loop.run(self._producer.abort_transaction())
+
+    @contextmanager
+    def transaction(self) -> Iterator[Self]:
+        """Commit at the end of the block, abort if it raises."""
+        self.begin_transaction()
+        try:
+            yield self
+            self.commit_transaction()
+        except BaseException:
+            if self._producer.transactions.is_open:
+                self.abort_transaction()
+            raise
+
+    def send_offsets(
+        self,
+        consumer: Consumer,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None,
+    ) -> None:
+        """Commit where the consumer's group is, as part of the transaction: its position, or these
+        offsets.
+        """
+        self._loop.run(self._producer.send_offsets(consumer.asynchronous, offsets))
 
     def close(self, timeout_s: float | None = None) -> None:
         """Deliver what is waiting, then let go of everything."""

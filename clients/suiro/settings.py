@@ -79,8 +79,20 @@ class ProducerSettings:
     """From `send` to giving up, retries included."""
     request_timeout_ms: float = 30_000.0
     client_id: str = "suiro-python"
+    transactional_id: str = ""
+    """The name under which this producer's transactions go on after a restart; a newer producer of
+    the same name fences the older. Empty: no transactions.
+    """
+    transaction_timeout_ms: float = 60_000.0
+    """A transaction that is open for longer is aborted by its coordinator."""
 
     def __post_init__(self) -> None:
+        _check(
+            not self.transactional_id or self.is_idempotent,
+            "transactional_id",
+            self.transactional_id,
+            "empty, as acks is not 'all' or idempotence is off",
+        )
         _check(self.acks in {"all", 0, 1}, "acks", self.acks, "'all', 1 or 0")
         _check(
             1 <= self.batch_size <= BATCH_BYTES_MAX // 2,

@@ -126,6 +126,8 @@ class _FetchSession:
                 while (request := await self._stream.receive()) is not None:
                     self._take(request)
                 sending.cancel()
+        except* SuiroError as errors:
+            raise errors.exceptions[0] from None
         finally:
             for slot in list(self._slots.values()):
                 self._drop(slot)

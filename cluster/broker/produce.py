@@ -61,16 +61,19 @@ class ProduceHandler:
     async def produce_stream(self, stream: ProduceStream, _peer: Peer) -> None:
         """Append in the order of arrival; answer in that order too, each when it is due."""
         due: asyncio.Queue[_Due | None] = asyncio.Queue(PRODUCE_IN_FLIGHT_MAX)
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._send_answers(stream, due), name="produce answers")
-            request = await stream.receive()
-            while request is not None:
-                # The next one arrives while this one is written to its file.
-                following = tasks.create_task(stream.receive(), name="produce request")
-                await asyncio.sleep(0)
-                await due.put(_Due(request.header, await self._append_all(request)))
-                request = await following
-            await due.put(None)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._send_answers(stream, due), name="produce answers")
+                request = await stream.receive()
+                while request is not None:
+                    # The next one arrives while this one is written to its file.
+                    following = tasks.create_task(stream.receive(), name="produce request")
+                    await asyncio.sleep(0)
+                    await due.put(_Due(request.header, await self._append_all(request)))
+                    request = await following
+                await due.put(None)
+        except* SuiroError as errors:
+            raise errors.exceptions[0] from None
 
     async def _send_answers(self, stream: ProduceStream, due: asyncio.Queue[_Due | None]) -> None:
         while (item := await due.get()) is not None:

@@ -141,8 +141,10 @@ class BrokerLine:
         for ticket in tickets:
             try:
                 if ticket.batch.encoded is None:
-                    compression = self._source.settings.compression
-                    ticket.batch.encode(BatchOptions(compression, *ticket.stamp))
+                    settings = self._source.settings
+                    transactional = bool(settings.transactional_id)
+                    options = BatchOptions(settings.compression, *ticket.stamp, transactional)
+                    ticket.batch.encode(options)
             except (BatchTooLarge, InvalidRequest) as error:
                 self._source.cannot_send(ticket, error)
                 continue
@@ -159,6 +161,7 @@ class BrokerLine:
             hello=hello,
             acks=-1 if settings.acks == "all" else settings.acks,
             timeout_ms=int(settings.request_timeout_ms),
+            transactional_id=settings.transactional_id,
             parts=[
                 pb.ProducePart(
                     topic=ticket.batch.partition.topic,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from suiro._proto import groupcoord_pb2 as group_pb
 from suiro._proto import txncoord_pb2 as txn_pb
 from suiro.model.error_base import SuiroError
-from suiro.model.errors import TimedOut
+from suiro.model.errors import ConcurrentTransaction, TimedOut
 from suiro.model.ids import Address
 from suiro.retry import Backoff
 from suiro.transport.methods import GroupCoordinatorMethods, TxnCoordinatorMethods
@@ -24,6 +24,8 @@ Q = TypeVar("Q")
 R = TypeVar("R")
 
 CALL_TIMEOUT_S = 10.0
+COMPLETING_S = 0.005
+"""The markers of the transaction before are on their way: a matter of milliseconds."""
 
 
 class Coordinators:
@@ -73,6 +75,9 @@ class Coordinators:
                         if not error.retriable:
                             raise
                         last = error
+                    if isinstance(last, ConcurrentTransaction):
+                        await asyncio.sleep(COMPLETING_S)
+                        continue
                     self.forget(name)
                     await asyncio.sleep(backoff.next_s())
         except TimeoutError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from suiro._proto import broker_pb2 as pb
 from suiro.aio.broker_line import BrokerLine
@@ -39,6 +39,16 @@ if TYPE_CHECKING:
 EXPIRY_TICK_S: Final = 0.1
 
 
+class Gate(Protocol):
+    """What a transaction lets through."""
+
+    def admits(self, partition: TopicPartition) -> bool:
+        """Whether a batch may leave for this partition now."""
+
+    def on_refused(self, error: SuiroError) -> None:
+        """A batch was given up."""
+
+
 @dataclass(slots=True)
 class _Rest:
     """A partition that failed is left alone for a while, longer each time."""
@@ -62,11 +72,15 @@ class Dispatcher:
     ) -> None:
         self.settings = settings
         self.connection = connection
+        self.gate: Gate | None = None
+        """Of a producer with transactions; it says who the producer is, too."""
         self._accumulator = accumulator
         self._scope = scope
         self._settle = settle
         self._sequences: Sequences[Batch] = Sequences(
-            numbered=settings.is_idempotent, in_flight_max=settings.max_in_flight
+            numbered=settings.is_idempotent,
+            own_epochs=not settings.transactional_id,
+            in_flight_max=settings.max_in_flight,
         )
         self._lines: dict[NodeId, BrokerLine] = {}
         self._resting: dict[TopicPartition, _Rest] = {}
@@ -85,6 +99,23 @@ class Dispatcher:
                 self._end(ticket, error)
         for batch in self._accumulator.take_all():
             self._settle(batch, error)
+
+    def identify(self, identity: ProducerIdentity) -> None:
+        """Who writes from now on, as the coordinator of a transaction says."""
+        self._sequences.identify(identity)
+        self.wake_lines()
+
+    def abandon(self, error: SuiroError) -> None:
+        """Fail whatever has no answer yet. What is under way may still be stored: a transaction
+        that is aborted makes that invisible.
+        """
+        for batch in self._accumulator.take_all():
+            self._settle(batch, error)
+        for sequence in self._sequences.all():
+            for ticket in sequence.tickets():
+                if not ticket.expired:
+                    self._settle(ticket.batch, error)
+                    sequence.expire(ticket)
 
     def wake_lines(self) -> None:
         """There may be something to send."""
@@ -123,6 +154,7 @@ class Dispatcher:
         """It could not even be encoded."""
         self._sequences.of(ticket.batch.partition).withdraw(ticket)
         self._end(ticket, error)
+        self._tell_gate(error)
 
     def stored(self, ticket: Ticket[Batch], base_offset: int) -> None:
         """The broker has it, for the first time or again."""
@@ -140,6 +172,8 @@ class Dispatcher:
             self._end(ticket, error)
         elif fate is Fate.RENUMBERED:
             batch.encoded = None
+        if not error.retriable:
+            self._tell_gate(error)
         self._identify_if_needed()
         if error.retriable:
             self._rest(batch.partition)
@@ -163,7 +197,7 @@ class Dispatcher:
         ticket = sequence.due()
         if ticket is not None:
             return ticket, None
-        if not sequence.may_take():
+        if not sequence.may_take() or (self.gate and not self.gate.admits(partition)):
             return None, None
         due_ms = 0.0 if idle else self._accumulator.due_in_ms(partition, now_ms)
         if due_ms > 0:
@@ -180,6 +214,10 @@ class Dispatcher:
     def _end(self, ticket: Ticket[Batch], outcome: int | SuiroError) -> None:
         if not ticket.expired:
             self._settle(ticket.batch, outcome)
+
+    def _tell_gate(self, error: SuiroError) -> None:
+        if self.gate is not None:
+            self.gate.on_refused(error)
 
     def _line(self, node: NodeId, address: Address) -> BrokerLine:
         line = self._lines.get(node)
@@ -212,7 +250,7 @@ class Dispatcher:
             self.wake_lines()
 
     def _identify_if_needed(self) -> None:
-        if self._sequences.wants_identity and not self._identifying:
+        if self._sequences.wants_identity and not self._identifying and self.gate is None:
             self._identifying = True
             self._scope.start(self._identify(), "identify")
 
@@ -243,12 +281,16 @@ class Dispatcher:
             for line in self._lines.values():
                 line.check_answers(now_ms)
             for batch in self._accumulator.take_expired(now_ms):
-                self._settle(batch, self._timed_out(batch, 0))
+                late = self._timed_out(batch, 0)
+                self._settle(batch, late)
+                self._tell_gate(late)
             for sequence in self._sequences.all():
                 for ticket in sequence.tickets():
                     if ticket.batch.deadline_ms <= now_ms and not ticket.expired:
-                        self._settle(ticket.batch, self._timed_out(ticket.batch, ticket.attempts))
+                        late = self._timed_out(ticket.batch, ticket.attempts)
+                        self._settle(ticket.batch, late)
                         sequence.expire(ticket)
+                        self._tell_gate(late)
             self._identify_if_needed()
             self.wake_lines()
 

@@ -1,7 +1,7 @@
 """A consumer as a member of its group: what it was given, what it has committed.
 
-The session runs in the background and queues what concerns the application; the consumer takes
-these events one by one when it polls, so that nothing is taken away in the middle of a batch.
+The session runs in the background; what concerns the application waits in the inbox, and the
+consumer takes it out when it polls, so that nothing is taken away in the middle of a batch.
 """
 
 from __future__ import annotations
@@ -11,21 +11,23 @@ import logging
 from typing import TYPE_CHECKING
 
 from suiro.aio import coordinators
-from suiro.aio.group_offsets import GroupOffsets, OffsetAndMetadata
+from suiro.aio.group_inbox import GroupInbox
+from suiro.aio.group_offsets import GroupMembership, GroupOffsets, OffsetAndMetadata
 from suiro.aio.group_session import GroupSession
+from suiro.aio.offsets import Bound
 from suiro.aio.tasks import TaskScope
-from suiro.membership import Fail, MemberConfig, Membership
+from suiro.membership import MemberConfig, Membership
 from suiro.model.error_base import SuiroError
-from suiro.model.error_registry import error_from_wire
 from suiro.model.errors import InvalidRequest, NoPosition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from suiro.aio.fetcher import Fetcher
+    from suiro.aio.group_inbox import Begin
     from suiro.aio.group_session import Assignor
     from suiro.connection import Connection
-    from suiro.membership import Assign, Lost, Revoke
+    from suiro.membership import Lost, Partitions, Revoke
     from suiro.model.ids import TopicPartition
     from suiro.settings import ConsumerSettings
 
@@ -48,12 +50,14 @@ class GroupMember:
         self._connection = connection
         self._fetcher = fetcher
         self._settings = settings
-        self._on_event = on_event
         self._coordinators = coordinators.groups(connection)
         self.offsets = GroupOffsets(connection, self._coordinators, settings.group_id)
         self.assignors: dict[str, Assignor] = {}
         self._session: GroupSession | None = None
         self._scope = TaskScope("group member")
+        self._inbox = GroupInbox(
+            self._find, self._let_go_unread, on_event, self._scope, connection.rng
+        )
         self._loop = asyncio.get_running_loop()
         self._committed_s = self._loop.time()
         self._is_committing = False
@@ -83,7 +87,7 @@ class GroupMember:
             self._connection,
             self._coordinators,
             Membership(config, self._new_id),
-            on_event=self._on_event,
+            on_event=self._inbox.add,
             assignors=self.assignors,
         )
         self._scope.start(self._session.run(), "session")
@@ -98,48 +102,39 @@ class GroupMember:
 
     @property
     def has_events(self) -> bool:
-        return self._session is not None and bool(self._session.events)
+        return bool(self._inbox)
 
     def on_progress(self) -> None:
         """The application polls: it is alive."""
         if self._session is not None:
             self._session.on_progress()
 
-    def next_event(self) -> Assign | Revoke | Lost | None:
+    def next_event(self) -> Begin | Revoke | Lost | None:
         """What to deal with first; raises if the group has thrown this member out for good."""
-        if self._session is None or not self._session.events:
-            return None
-        event = self._session.events.popleft()
-        if isinstance(event, Fail):
-            raise error_from_wire(event.code, event.message, {})
-        return event
+        return self._inbox.next()
 
-    async def assigned(self, event: Assign, left_s: float) -> bool:
-        """Begin to read where the group is; False if that took too long, and will be tried again.
-
-        Raises NoPosition where the group has no offset and `auto_offset_reset` is 'none'.
-        """
-        assert self._session is not None
-        try:
-            async with asyncio.timeout(left_s):
-                await self._begin(event.partitions)
-        except TimeoutError:
-            self._session.events.appendleft(event)
-            return False
-        return True
-
-    async def _begin(self, partitions: Iterable[TopicPartition]) -> None:
+    async def _find(self, partitions: Partitions) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Where to begin: where the group is, and else where `auto_offset_reset` says."""
         timeout_s = self._settings.request_timeout_ms / 1000
         topics = {partition.topic for partition in partitions}
         await self._connection.refresh(topics, timeout_s=timeout_s, must_exist=True)
-        committed = await self.offsets.fetch(
+        found = await self.offsets.fetch(
             partitions,
             require_stable=self._settings.isolation == "read_committed",
             timeout_s=timeout_s,
         )
-        self._fetcher.add(partitions)
-        self._seek(committed)
-        await self._fetcher.locate(partitions)
+        reset = self._settings.auto_offset_reset
+        fresh = [p for p in partitions if p not in found and reset != "none"]
+        bounds = await asyncio.gather(*(self._fetcher.offset_of(p, Bound(reset)) for p in fresh))
+        return found | {p: OffsetAndMetadata(at) for p, at in zip(fresh, bounds, strict=True)}
+
+    def begin(self, event: Begin) -> None:
+        """Read these from now on. Raises NoPosition where it is not known from where."""
+        self._fetcher.add(event.partitions)
+        self._seek(event.offsets)
+        for partition in event.partitions:
+            if partition not in event.offsets:
+                raise NoPosition(f"{partition} has no position, auto_offset_reset is 'none'")
 
     async def resume(self, partitions: Iterable[TopicPartition]) -> None:
         """Go on where the group is, in those of them where it has been."""
@@ -160,6 +155,10 @@ class GroupMember:
         if self._settings.enable_auto_commit:
             await self._commit_quietly(self.positions(partitions))
         self._fetcher.remove(partitions)
+        self._session.given_up(partitions)
+
+    def _let_go_unread(self, partitions: Partitions) -> None:
+        assert self._session is not None
         self._session.given_up(partitions)
 
     def lose(self, partitions: Iterable[TopicPartition]) -> None:
@@ -188,14 +187,21 @@ class GroupMember:
             found[partition] = OffsetAndMetadata(offset, leader_epoch=last_epoch)
         return found
 
+    def membership(self) -> GroupMembership:
+        """As whom this consumer commits now."""
+        if self._session is None:
+            return GroupMembership(self.offsets.group)
+        core = self._session.membership
+        return GroupMembership(self.offsets.group, core.member_id, core.told_epoch)
+
     async def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        membership = None if self._session is None else self._session.membership
+        membership = self.membership()
         resets = self._fetcher.take_resets(offsets)
         try:
             await self.offsets.commit(
                 offsets,
-                member_id="" if membership is None else membership.member_id,
-                member_epoch=0 if membership is None else membership.told_epoch,
+                member_id=membership.member_id,
+                member_epoch=membership.member_epoch,
                 resets=resets,
                 timeout_s=self._settings.request_timeout_ms / 1000,
             )

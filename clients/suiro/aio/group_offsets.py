@@ -31,6 +31,15 @@ class OffsetAndMetadata:
     """Of the record before it; lets a later reader notice that the log was cut there."""
 
 
+@dataclass(frozen=True, slots=True)
+class GroupMembership:
+    """Who commits: a member at the epoch of its assignment, or somebody from outside."""
+
+    group: str
+    member_id: str = ""
+    member_epoch: int = 0
+
+
 class GroupOffsets:
     """For one group, from one consumer or an administrator."""
 

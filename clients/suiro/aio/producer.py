@@ -8,16 +8,18 @@ how each of them ended.
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from suiro.accumulator import Accumulator
 from suiro.aio.dispatch import Dispatcher
 from suiro.aio.tasks import TaskScope
+from suiro.aio.transactions import Transactions
 from suiro.client_env import real_env
 from suiro.connection import Connection
 from suiro.handle import SentMany
 from suiro.model.error_base import SuiroError
-from suiro.model.errors import BufferFull, ClientClosed, TimedOut
+from suiro.model.errors import BufferFull, ClientClosed, InvalidRequest, TimedOut
 from suiro.model.ids import TopicPartition
 from suiro.model.limits import BATCH_RECORDS_MAX
 from suiro.partitioner import make_partitioner
@@ -26,12 +28,15 @@ from suiro.settings import ProducerSettings, build_settings, parse_bootstrap
 from suiro.stager import Stager, too_large
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
     from suiro.accumulator import Batch
+    from suiro.aio.consumer import Consumer
+    from suiro.aio.group_offsets import OffsetAndMetadata
     from suiro.client_env import ClientEnv
     from suiro.connection import TopicInfo
     from suiro.handle import Sent
+    from suiro.model.ids import ProducerIdentity
     from suiro.partitioner import Partitioner
     from suiro.placing import StagedRun
 
@@ -85,14 +90,21 @@ class Producer:
         self._dispatcher = Dispatcher(
             self.settings, self.connection, self._accumulator, self._scope, self._settle
         )
+        self._transactions: Transactions | None = None
         # The stager's own method: one call less for every record.
         self.send = self.stager.send  # type: ignore[method-assign]
+        if self.settings.transactional_id:
+            self.send = self._send_in_transaction  # type: ignore[method-assign]
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
         self.stager.start(loop)
         await self.connection.refresh([], timeout_s=self._request_timeout_s)
+        if self.settings.transactional_id:
+            self._transactions = Transactions(self.connection, self.settings, self._scope, self)
+            self._dispatcher.gate = self._transactions
+            self._transactions.start()
         self._dispatcher.start()
         return self
 
@@ -195,6 +207,8 @@ class Producer:
         if self.stager.is_closed:
             return
         try:
+            if self._transactions is not None and self._transactions.is_open:
+                await self._transactions.abort()
             await self.flush(timeout_s)
         finally:
             self.stager.close()
@@ -203,10 +217,86 @@ class Producer:
             self._fail_staged()
             await self.connection.transport.close()
 
+    # -- transactions -----------------------------------------------------------------------------
+
+    @property
+    def transactions(self) -> Transactions:
+        if self._transactions is None:
+            raise InvalidRequest("this producer has no transactional_id, or is not open")
+        return self._transactions
+
+    async def init_transactions(self) -> None:
+        """Take the transactional id: an older producer of the name is fenced, what it left open is
+        aborted. `transaction` does it by itself.
+        """
+        await self.transactions.init()
+
+    async def begin_transaction(self) -> None:
+        """From here on, what is sent is visible to all or to nobody."""
+        await self.transactions.init()
+        self.transactions.begin()
+
+    async def commit_transaction(self) -> None:
+        """Returns once the decision is stored. Raises TransactionAborted if a record could not be
+        sent: then abort.
+        """
+        await self.flush()
+        await self.transactions.commit()
+
+    async def abort_transaction(self) -> None:
+        """Nobody who reads committed records will ever see what was sent."""
+        await self.transactions.abort()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Self]:
+        """Commit at the end of the block, abort if it raises.
+
+        >>> async with producer.transaction():
+        ...     producer.send("orders", b"apples", key=b"a")
+        ...     producer.send("payments", b"5", key=b"a")
+        """
+        await self.begin_transaction()
+        try:
+            yield self
+            await self.commit_transaction()
+        except BaseException:
+            if self.transactions.is_open:
+                await self.transactions.abort()
+            raise
+
+    async def send_offsets(
+        self,
+        consumer: Consumer,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None,
+    ) -> None:
+        """Commit where the consumer's group is, as part of the transaction: its position, or these
+        offsets.
+        """
+        member, positions = consumer.group.membership(), consumer.group.positions()
+        await self.transactions.send_offsets(member, positions if offsets is None else offsets)
+
+    def _send_in_transaction(self, topic: str, value: bytes | None, **more: Any) -> Sent:
+        self.transactions.check_open()
+        return self.stager.send(topic, value, **more)
+
+    def identify(self, identity: ProducerIdentity) -> None:
+        self._dispatcher.identify(identity)
+
+    def abandon(self, error: SuiroError) -> None:
+        """Fail all that has been sent and not been answered."""
+        for topic in self.stager.topics():
+            self._refuse(topic, error)
+        self._dispatcher.abandon(error)
+
+    def wake_lines(self) -> None:
+        self._dispatcher.wake_lines()
+
     # -- from the stage to the accumulator --------------------------------------------------------
 
     def _put_all(self, topic: str, run: StagedRun) -> SentMany:
         self.stager.check_usable()
+        if self.settings.transactional_id:
+            self.transactions.check_open()
         count = len(run)
         for part in run.split(self.settings.batch_size) if count else ():
             self.stager.put(topic, part)

@@ -11,7 +11,8 @@ holds:
   *sent* the last message that was answered; then it joins anew under another id.
 
 Heartbeats do not wait for the application: a slow handler keeps its partitions, unless
-`processing_timeout_ms` says how long it may take.
+`processing_timeout_ms` says how long it may take; then the member leaves, and joins again once the
+application asks for records.
 """
 
 from __future__ import annotations
@@ -126,6 +127,8 @@ class Membership:
     """Names this membership; a notice with another one is of a second life under the same id."""
     held: set[TopicPartition] = field(default_factory=set)
     has_ended: bool = False
+    is_parked: bool = False
+    """Its handler was stuck: it has left until the application polls again."""
     _told: frozenset[TopicPartition] = frozenset()
     _giving: set[TopicPartition] = field(default_factory=set)
     _is_connected: bool = False
@@ -145,7 +148,7 @@ class Membership:
 
     def on_connected(self, now_ms: float) -> list[Intention]:
         """A session stream is open: the first message says everything."""
-        if self.has_ended:
+        if self.has_ended or self.is_parked:
             return []
         self._is_connected = True
         return [self._say(now_ms, everything=True)]
@@ -153,7 +156,7 @@ class Membership:
     def on_disconnected(self) -> list[Intention]:
         """The stream broke, or could not be opened: nothing is lost yet."""
         self._is_connected = False
-        return [] if self.has_ended else [Connect()]
+        return [] if self.has_ended or self.is_parked else [Connect()]
 
     def on_notice(self, notice: pb.MemberNotice, now_ms: float) -> list[Intention]:
         if self.has_ended:
@@ -242,6 +245,11 @@ class Membership:
         """The application has asked for more records: its handler is not stuck."""
         self._progress_ms = now_ms
 
+    def come_back(self) -> list[Intention]:
+        """The handler that was stuck is not any more: join again."""
+        was_parked, self.is_parked = self.is_parked, False
+        return [Connect()] if was_parked else []
+
     def on_computed(
         self, group_epoch: int, assignment: Mapping[str, Iterable[TopicPartition]], now_ms: float
     ) -> list[Intention]:
@@ -254,10 +262,13 @@ class Membership:
 
     def leave(self, reason: str, now_ms: float) -> list[Intention]:
         """For good. Whoever wants to commit first does so before this."""
-        was_connected, self.has_ended = self._is_connected, True
+        self.has_ended = True
         self.held.clear()
         self._giving.clear()
-        if not was_connected:
+        return self._goodbye(reason, now_ms)
+
+    def _goodbye(self, reason: str, now_ms: float) -> list[Intention]:
+        if not self._is_connected:
             return []
         said = self._say(now_ms)
         said.message.leaving = True
@@ -284,8 +295,10 @@ class Membership:
             return [*self._lose(), Connect()]
         timeout_ms = self.config.processing_timeout_ms
         if timeout_ms is not None and self.held and now_ms >= self._progress_ms + timeout_ms:
-            lost = tuple(sorted(self.held))
-            return [Lost(lost), *self.leave("the handler made no progress", now_ms)]
+            goodbye = self._goodbye("the handler made no progress", now_ms)
+            self.is_parked = True
+            self._is_connected = False
+            return [*goodbye, *self._lose()]
         if self._is_connected and now_ms >= self._speak_ms:
             return [self._say(now_ms)]
         return []

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from suiro._proto.common_pb2 import READ_COMMITTED, READ_UNCOMMITTED
 from suiro.aio.fetcher import Fetcher
+from suiro.aio.group_inbox import Begin
 from suiro.aio.group_member import GroupMember
 from suiro.aio.group_offsets import OffsetAndMetadata
 from suiro.client_env import real_env
 from suiro.connection import Connection
-from suiro.membership import Assign, Lost, Revoke
+from suiro.membership import Lost, Revoke
 from suiro.model.errors import ClientClosed, InvalidRequest
 from suiro.model.ids import TopicPartition
 from suiro.settings import ConsumerSettings, build_settings, parse_bootstrap
@@ -39,9 +40,9 @@ class Listeners(NamedTuple):
     revoked: OnPartitions | None = None
     lost: OnPartitions | None = None
 
-    def for_event(self, event: Assign | Revoke | Lost) -> OnPartitions | None:
+    def for_event(self, event: Begin | Revoke | Lost) -> OnPartitions | None:
         match event:
-            case Assign():
+            case Begin():
                 return self.assigned
             case Revoke():
                 return self.revoked
@@ -219,9 +220,9 @@ class Consumer:
         """Records as soon as there are any, at most `max_records`; none after the timeout."""
         wanted = max_records or self.settings.max_poll_records
         until_s = self._loop.time() + timeout_s
-        await self._before_poll(until_s)
+        await self._before_poll()
         while not (records := self.fetcher.take(wanted)) and await self._wait(until_s):
-            await self._settle_events(until_s)
+            await self._settle_events()
         return records
 
     async def poll_arrow(
@@ -233,9 +234,9 @@ class Consumer:
         from suiro.polled_table import polled_table
 
         until_s = self._loop.time() + timeout_s
-        await self._before_poll(until_s)
+        await self._before_poll()
         while not (taken := self.take_columns(max_records)) and await self._wait(until_s):
-            await self._settle_events(until_s)
+            await self._settle_events()
         return polled_table(taken, headers=headers)
 
     def take_columns(
@@ -248,20 +249,19 @@ class Consumer:
             for record in await self.poll():
                 yield record
 
-    async def _before_poll(self, until_s: float) -> None:
+    async def _before_poll(self) -> None:
         if self._group is None:
             return
         self._group.on_progress()
         if self._group.auto_commit_is_due():
             self._group.auto_commit(self._group.positions())
-        await self._settle_events(until_s)
+        await self._settle_events()
 
-    async def _settle_events(self, until_s: float) -> None:
+    async def _settle_events(self) -> None:
         """Deal with what the group says, in order."""
         while self._group is not None and (event := self._group.next_event()) is not None:
-            if isinstance(event, Assign):
-                if not await self._group.assigned(event, until_s - self._loop.time()):
-                    return
+            if isinstance(event, Begin):
+                self._group.begin(event)
                 await self._tell(event)
             else:
                 await self._tell(event)
@@ -273,7 +273,7 @@ class Consumer:
         else:
             self.group.lose(event.partitions)
 
-    async def _tell(self, event: Assign | Revoke | Lost) -> None:
+    async def _tell(self, event: Begin | Revoke | Lost) -> None:
         listener = self.listeners.for_event(event)
         if listener is not None:
             said = listener(list(event.partitions))

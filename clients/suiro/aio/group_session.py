@@ -1,8 +1,7 @@
 """A member's session with its coordinator: carries out what `Membership` wants.
 
-What concerns the application (`Assign`, `Revoke`, `Lost`, `Fail`) is put into `events`, to be dealt
-with when it next polls; everything else goes on in the background, so that a slow handler keeps
-its partitions.
+What concerns the application (`Assign`, `Revoke`, `Lost`, `Fail`) is handed to `on_event`;
+everything else goes on in the background, so that a slow handler keeps its partitions.
 """
 
 from __future__ import annotations
@@ -48,11 +47,10 @@ class GroupSession:
         coordinators: Coordinators,
         membership: Membership,
         *,
-        on_event: Callable[[], None],
+        on_event: Callable[[Event], None],
         assignors: Mapping[str, Assignor],
     ) -> None:
         self.membership = membership
-        self.events: deque[Event] = deque()
         self._connection = connection
         self._coordinators = coordinators
         self._on_event = on_event
@@ -62,6 +60,7 @@ class GroupSession:
         self._to_send = asyncio.Event()
         self._hang_up = asyncio.Event()
         self._sent_all = asyncio.Event()
+        self._wanted = asyncio.Event()
 
     async def run(self) -> None:
         self._carry_out(self.membership.start(self._now_ms()))
@@ -78,7 +77,14 @@ class GroupSession:
         self._carry_out(self.membership.subscribe(topics, pattern, self._now_ms()))
 
     def on_progress(self) -> None:
+        """The application polls; in whatever thread it does."""
         self.membership.on_progress(self._now_ms())
+        if self.membership.is_parked:
+            self._loop.call_soon_threadsafe(self._come_back)
+
+    def _come_back(self) -> None:
+        self._carry_out(self.membership.come_back())
+        self._wanted.set()
 
     async def leave(self, reason: str, timeout_s: float) -> None:
         """Say goodbye, so that others take over at once; not heard, the session runs out."""
@@ -91,6 +97,7 @@ class GroupSession:
             except TimeoutError:
                 log.info("the group was not told that this member leaves")
         self._hang_up.set()
+        self._wanted.set()
 
     # -- the stream -------------------------------------------------------------------------------
 
@@ -105,7 +112,10 @@ class GroupSession:
             heed_cancellation()
             self._coordinators.forget(self.membership.config.group)
             self._carry_out(self.membership.on_disconnected())
-            if not self.membership.has_ended:
+            if self.membership.is_parked:
+                self._wanted.clear()
+                await self._wanted.wait()
+            elif not self.membership.has_ended:
                 await asyncio.sleep(backoff.next_s())
 
     async def _converse(self, backoff: Backoff) -> None:
@@ -167,8 +177,7 @@ class GroupSession:
                 case Compute(request):
                     self._compute(request)
                 case _:
-                    self.events.append(intention)
-                    self._on_event()
+                    self._on_event(intention)
 
     def _compute(self, request: pb.ComputeAssignment) -> None:
         """Run the user's assignor; one that fails is logged, and the coordinator goes on without

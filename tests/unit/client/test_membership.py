@@ -162,10 +162,25 @@ def test_a_slow_handler_keeps_its_partitions_and_a_stuck_one_does_not() -> None:
     (beat,) = member.on_time(950)
     assert isinstance(beat, Say)
     assert member.on_notice(notice(2, answers=beat.message.number), 960) == []
-    lost, bye = member.on_time(1_400)
+    bye, lost = member.on_time(1_400)
     assert lost == Lost((A, B))
     assert isinstance(bye, Say)
     assert bye.message.leaving
+
+
+def test_a_stuck_handler_is_back_when_it_polls_again() -> None:
+    member = joined(processing_timeout_ms=900)
+    former = member.member_id
+    (bye, _) = member.on_time(960)
+    assert isinstance(bye, Say)
+    assert bye.message.member_id == former
+    assert member.on_disconnected() == member.on_connected(970) == member.on_time(10_000) == []
+    member.on_progress(10_000)
+    assert member.come_back() == [Connect()]
+    assert member.come_back() == []
+    (join,) = member.on_connected(10_010)
+    assert isinstance(join, Say)
+    assert (join.message.member_epoch, join.message.member_id != former) == (0, True)
 
 
 def test_leaving_says_so_once() -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
 import numpy as np
 
 from suiro.accumulator import Run
-from suiro.model.errors import InvalidRequest
 from suiro.partitioner import KeyColumn
 
 if TYPE_CHECKING:
@@ -17,6 +16,10 @@ if TYPE_CHECKING:
 
     from suiro.handle import Outcomes
     from suiro.partitioner import Partitioner
+
+
+UNSAID: Final = -1
+"""In the column of wanted partitions: the sender leaves it to the partitioner."""
 
 
 class StagedRun(Run, KeyColumn, Protocol):
@@ -33,14 +36,12 @@ class StagedRun(Run, KeyColumn, Protocol):
 
 
 def place(run: StagedRun, partitioner: Partitioner, count: int) -> Iterator[tuple[int, StagedRun]]:
-    """Each partition's part of the run; InvalidRequest if one is wanted that is not there."""
+    """Each partition's part of the run, also of partitions that are wanted and not there."""
     wanted = run.partitions
     if wanted is None:
         chosen = partitioner.choose(run, run.size, count)
     else:
-        if int(wanted.max()) >= count or int(wanted.min()) < -1:
-            raise InvalidRequest(f"partition {int(wanted.max())} of {count} (0 to {count - 1})")
-        unsaid = wanted < 0
+        unsaid = wanted == UNSAID
         chosen = wanted
         if unsaid.any():
             chosen = np.where(unsaid, partitioner.choose(run, run.size, count), wanted)

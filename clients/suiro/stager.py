@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Sequence
 
+    from suiro.connection import TopicInfo
     from suiro.placing import StagedRun
     from suiro.settings import ProducerSettings
 
@@ -232,3 +233,9 @@ def _checked_headers(headers: Headers | None) -> Headers | None:
 
 def too_large(size: int, batch_size: int) -> BatchTooLarge:
     return BatchTooLarge(f"a record of {size} bytes, batch_size {batch_size}")
+
+
+def no_partition(topic: TopicInfo, number: int) -> InvalidRequest:
+    return InvalidRequest(
+        f"{topic.name} has no partition {number}; it has {len(topic.partitions)}, numbered from 0"
+    )

@@ -184,8 +184,10 @@ async def test_bad_requests_get_typed_errors(node: SingleNode, topic: str) -> No
     # None of it had an effect.
     with suiro.Producer(node.bootstrap) as producer:
         assert producer.send(topic, b"x").result(10).offset == 0
+        wrong, right = producer.send(topic, b"x", partition=9), producer.send(topic, b"y")
         with pytest.raises(InvalidRequest, match="no partition 9"):
-            producer.send(topic, b"x", partition=9).result(10)
+            wrong.result(10)
+        assert right.result(10).offset == 1
         with pytest.raises(InvalidRequest, match="value is str"):
             producer.send(topic, "text")  # type: ignore[arg-type]
 

@@ -25,7 +25,7 @@ from suiro.model.limits import BATCH_RECORDS_MAX
 from suiro.partitioner import make_partitioner
 from suiro.placing import place
 from suiro.settings import ProducerSettings, build_settings, parse_bootstrap
-from suiro.stager import Stager, too_large
+from suiro.stager import Stager, no_partition, too_large
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -343,7 +343,10 @@ class Producer:
                 self._fail(run, error)
                 continue
             for partition, part in placed:
-                self._add(TopicPartition(topic.name, partition), part, now_ms)
+                if 0 <= partition < len(topic.partitions):
+                    self._add(TopicPartition(topic.name, partition), part, now_ms)
+                else:
+                    self._fail(part, no_partition(topic, partition))
 
     def _add(self, partition: TopicPartition, part: StagedRun, now_ms: float) -> None:
         for piece in part.split(self.settings.batch_size):

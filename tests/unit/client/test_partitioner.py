@@ -107,8 +107,7 @@ def test_said_by_the_sender_or_by_a_function() -> None:
     assert placed(run([b"a", b"bb"]), lambda key, count: len(key) % count, 3) == {1: [0], 2: [1]}
 
 
-def test_a_partition_that_is_not_there_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match="partition 3 of 3"):
-        placed(run([None], [3]), "murmur2", 3)
+def test_a_partition_that_is_not_there_is_set_apart_or_refused() -> None:
+    assert placed(run([None] * 3, [0, 3, 0]), "murmur2", 3) == {0: [0, 2], 3: [1]}
     with pytest.raises(InvalidRequest, match="outside of 0 to 2"):
         placed(run([b"a"]), lambda _key, count: count, 3)

@@ -11,6 +11,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from suiro.model.error_base import SuiroError
+from suiro.model.limits import CHECKPOINT_MS
 
 from cluster.log.config import Flush
 
@@ -34,6 +35,7 @@ class Syncer:
         self._waiting: dict[Partition, None] = {}
         self._syncing: set[Partition] = set()
         self._by_interval: dict[Partition, None] = {}
+        self._saved_ms: dict[Partition, int] = {}
         self._arrived = asyncio.Event()
 
     def appended(self, partition: Partition) -> None:
@@ -42,14 +44,13 @@ class Syncer:
             case Flush.ACK:
                 self._waiting[partition] = None
                 self._arrived.set()
-            case Flush.INTERVAL:
+            case Flush.INTERVAL | Flush.OS:
                 self._by_interval[partition] = None
-            case Flush.OS:
-                return
 
     def forget(self, partition: Partition) -> None:
         self._waiting.pop(partition, None)
         self._by_interval.pop(partition, None)
+        self._saved_ms.pop(partition, None)
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -70,10 +71,18 @@ class Syncer:
             partition.on_storage_failed(error)
         else:
             partition.on_synced()
+            self._save(partition)
         finally:
             self._syncing.discard(partition)
             if self._waiting:
                 self._arrived.set()
+
+    def _save(self, partition: Partition) -> None:
+        """Now and then, what a start after a crash need not find out again."""
+        now_ms = self._clock.now_ms()
+        if now_ms - self._saved_ms.get(partition, 0) >= CHECKPOINT_MS:
+            self._saved_ms[partition] = now_ms
+            partition.log.checkpoint(partition.high_watermark, now_ms)
 
     async def _watch_intervals(self) -> None:
         while True:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 from suiro.model.batch import read_header
 from suiro.model.errors import CorruptBatch, DiskFull, OffsetOutOfRange, StorageFailed
 from suiro.model.ids import Offset
+from suiro.model.limits import CHECKPOINT_MS
 
 from cluster.log.config import Flush
 from cluster.log.drafts import LeaderDraft, draft_replica
@@ -425,18 +426,19 @@ class PartitionLog:
                 return self._synced_end
 
     def sync_due(self, now_ms: int) -> bool:
-        """Does the flush policy ask for a sync now? Files that were rolled are synced in any case:
-        it moves the recovery point, and so bounds what an unclean start has to check.
+        """Does the flush policy ask for a sync now? Files that were rolled are synced in any case,
+        and everything now and then: it moves the recovery point, and so bounds what an unclean
+        start has to check.
         """
+        since_ms = self._unsynced_since_ms
         if self._rolled:
             return True
         match self.config.flush:
             case Flush.OS:
-                return False
+                return since_ms is not None and now_ms - since_ms >= CHECKPOINT_MS
             case Flush.ACK:
                 return self.log_end > self._synced_end
             case Flush.INTERVAL:
-                since_ms = self._unsynced_since_ms
                 return since_ms is not None and (
                     now_ms - since_ms >= self.config.flush_interval_ms
                     or self.log_end - self._synced_end >= self.config.flush_interval_messages
@@ -446,6 +448,7 @@ class PartitionLog:
         """Save the hints that make the next start short, and forget producers long unheard of."""
         self.saved_high_watermark = high_watermark
         self._state.producers.expire(now_ms - self.config.producer_expiry_ms)
+        self._checkpoint.save_snapshot(self._state)
         self._checkpoint.save(self._synced_end, high_watermark)
 
     def close(self) -> None:

@@ -52,6 +52,9 @@ SEGMENT_BYTES_MAX: Final = (1 << 31) - 1
 
 INDEX_INTERVAL_BYTES_DEFAULT: Final = 4096
 
+CHECKPOINT_MS: Final = 10_000
+"""So much writing, at most, has to be read again when a broker starts after a crash."""
+
 EVENTS_WAITING_MAX: Final = 100_000
 """Lines of the event log that wait to be written: a second of appends, tens of megabytes."""
 

@@ -14,6 +14,7 @@ from suiro.model.errors import (
     TopicIdMismatch,
 )
 from suiro.model.ids import BrokerEpoch, LeaderEpoch, Offset, TopicId
+from suiro.model.limits import CHECKPOINT_MS
 
 from cluster.host.fs import OsFs
 from cluster.log.checkpoints import mark_clean, take_clean
@@ -181,7 +182,8 @@ def test_an_index_that_cannot_be_written_does_not_matter(place: Place, fs: Forge
 def test_when_a_sync_is_due(place: Place) -> None:
     log = place.open(LogConfig(flush=Flush.OS, segment_bytes=300))
     log.append_as_leader(batch(), EPOCH, 0)
-    assert not log.sync_due(10**9)
+    assert not log.sync_due(CHECKPOINT_MS - 1)
+    assert log.sync_due(CHECKPOINT_MS)  # now and then, to bound what a start has to check
     log.append_as_leader(batch(size=250), EPOCH, 0)  # rolls
     assert log.sync_due(0)
     log.sync()

@@ -19,6 +19,7 @@ __version__ = version.VERSION
 if TYPE_CHECKING:
     from suiro.admin import Admin
     from suiro.aio.offsets import Bound
+    from suiro.aio.shared import Outcome, SharedBatch
     from suiro.consumer import Consumer
     from suiro.handle import RecordMetadata, Sent, SentMany
     from suiro.model import errors
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from suiro.model.record import Record
     from suiro.producer import Producer
     from suiro.settings import ConsumerSettings, ProducerSettings
+    from suiro.shared import SharedTransactions, SharedWriter
 
 __all__ = [
     "Admin",
@@ -35,12 +37,16 @@ __all__ = [
     "Compression",
     "Consumer",
     "ConsumerSettings",
+    "Outcome",
     "Producer",
     "ProducerSettings",
     "Record",
     "RecordMetadata",
     "Sent",
     "SentMany",
+    "SharedBatch",
+    "SharedTransactions",
+    "SharedWriter",
     "SuiroError",
     "TopicPartition",
     "__version__",
@@ -53,12 +59,16 @@ _HOME = {
     "Compression": "suiro.model.batch",
     "Consumer": "suiro.consumer",
     "ConsumerSettings": "suiro.settings",
+    "Outcome": "suiro.aio.shared",
     "Producer": "suiro.producer",
     "ProducerSettings": "suiro.settings",
     "Record": "suiro.model.record",
     "RecordMetadata": "suiro.handle",
     "Sent": "suiro.handle",
     "SentMany": "suiro.handle",
+    "SharedBatch": "suiro.aio.shared",
+    "SharedTransactions": "suiro.shared",
+    "SharedWriter": "suiro.shared",
     "SuiroError": "suiro.model.error_base",
     "TopicPartition": "suiro.model.ids",
 }

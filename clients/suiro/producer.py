@@ -37,12 +37,14 @@ class Producer:
         settings: ProducerSettings | None = None,
         **given: Any,
     ) -> None:
-        self._producer = aio.Producer(bootstrap, settings=settings, **given)
+        self._open(aio.Producer(bootstrap, settings=settings, **given))
+
+    def _open(self, producer: aio.Producer) -> None:
+        self._producer = producer
         self._loop = LoopThread()
         try:
             self._loop.run(self._producer.__aenter__())
         except BaseException:
-            self._loop.run(self._producer.connection.transport.close())
             self._loop.close()
             raise
         stager = self._producer.stager

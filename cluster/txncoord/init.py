@@ -10,18 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from suiro.model.errors import InvalidRequest
+from suiro.model.ids import SHARED_PREFIX
 
 from cluster.host.machine import Decision
 from cluster.txncoord.requests import Completing, Init
 from cluster.txncoord.table import Ending, born, ended, markers_of, moved, refusal
-from cluster.txncoord.txn import (
-    DECIDED,
-    NOBODY,
-    SHARED_PREFIX,
-    EndedBy,
-    Txn,
-    TxnState,
-)
+from cluster.txncoord.txn import DECIDED, NOBODY, EndedBy, Txn, TxnState
 
 if TYPE_CHECKING:
     from suiro.model.ids import ProducerIdentity

@@ -17,12 +17,13 @@ from suiro.model.ids import (
     ProducerId,
     ProducerIdentity,
     TopicPartition,
+    shared_id,
 )
 from suiro.transport.api import Route
 from suiro.transport.methods import TxnCoordinatorMethods as Methods
 
 from cluster.txncoord.requests import Completing, EndShared, Init, Joined, Open, Places
-from cluster.txncoord.txn import NOBODY, Txn, TxnState, shared_id
+from cluster.txncoord.txn import NOBODY, Txn, TxnState
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence

@@ -18,20 +18,13 @@ from suiro.model.errors import (
     StaleBatch,
     TransactionAborted,
 )
+from suiro.model.ids import shared_id
 
 from cluster.host.machine import Decision
 from cluster.txncoord.end import over_after
 from cluster.txncoord.requests import ALREADY_COMMITTED, DONE, Completing, Joined, SharedEnd
 from cluster.txncoord.table import Ending, born, ended, markers_of, moved, refusal
-from cluster.txncoord.txn import (
-    DECIDED,
-    EndedBy,
-    Token,
-    Txn,
-    TxnState,
-    Writer,
-    shared_id,
-)
+from cluster.txncoord.txn import DECIDED, EndedBy, Token, Txn, TxnState, Writer
 
 if TYPE_CHECKING:
     from suiro.model.ids import ProducerIdentity

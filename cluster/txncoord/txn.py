@@ -18,6 +18,7 @@ from typing import Final
 from suiro.model.ids import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
+    SHARED_PREFIX,
     ProducerEpoch,
     ProducerIdentity,
     TopicPartition,
@@ -167,14 +168,6 @@ class Txn:
 
     def writer(self, identity: ProducerIdentity) -> Writer | None:
         return next((w for w in self.writers if w.identity == identity), None)
-
-
-SHARED_PREFIX: Final = "__shared/"
-
-
-def shared_id(name: str) -> str:
-    """The transactional id of all shared transactions of this name; no producer may take it."""
-    return SHARED_PREFIX + name
 
 
 def after(identity: ProducerIdentity) -> ProducerIdentity:

@@ -6,5 +6,15 @@ from suiro.aio.admin import Admin
 from suiro.aio.consumer import Consumer
 from suiro.aio.offsets import Bound
 from suiro.aio.producer import Producer
+from suiro.aio.shared import Outcome, SharedBatch, SharedTransactions, SharedWriter
 
-__all__ = ["Admin", "Bound", "Consumer", "Producer"]
+__all__ = [
+    "Admin",
+    "Bound",
+    "Consumer",
+    "Outcome",
+    "Producer",
+    "SharedBatch",
+    "SharedTransactions",
+    "SharedWriter",
+]

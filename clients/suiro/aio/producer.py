@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from suiro.accumulator import Batch
     from suiro.aio.consumer import Consumer
     from suiro.aio.group_offsets import OffsetAndMetadata
+    from suiro.aio.transactions import Part
     from suiro.client_env import ClientEnv
     from suiro.connection import TopicInfo
     from suiro.handle import Sent
@@ -90,7 +91,7 @@ class Producer:
         self._dispatcher = Dispatcher(
             self.settings, self.connection, self._accumulator, self._scope, self._settle
         )
-        self._transactions: Transactions | None = None
+        self._part: Part | None = None
         # The stager's own method: one call less for every record.
         self.send = self.stager.send  # type: ignore[method-assign]
         if self.settings.transactional_id:
@@ -100,13 +101,23 @@ class Producer:
         loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
         self.stager.start(loop)
-        await self.connection.refresh([], timeout_s=self._request_timeout_s)
-        if self.settings.transactional_id:
-            self._transactions = Transactions(self.connection, self.settings, self._scope, self)
-            self._dispatcher.gate = self._transactions
-            self._transactions.start()
+        try:
+            await self.connection.refresh([], timeout_s=self._request_timeout_s)
+            self._part = await self._take_part()
+        except BaseException:
+            await self.connection.transport.close()
+            raise
+        if self._part is not None:
+            self._dispatcher.gate = self._part
+            self._part.start()
         self._dispatcher.start()
         return self
+
+    async def _take_part(self) -> Part | None:
+        """In the transactions of an id of its own, or in none."""
+        if not self.settings.transactional_id:
+            return None
+        return Transactions(self.connection, self.settings, self._scope, self)
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
@@ -207,8 +218,8 @@ class Producer:
         if self.stager.is_closed:
             return
         try:
-            if self._transactions is not None and self._transactions.is_open:
-                await self._transactions.abort()
+            if self._part is not None and self._part.is_open:
+                await self._part.abort()
             await self.flush(timeout_s)
         finally:
             self.stager.close()
@@ -221,9 +232,9 @@ class Producer:
 
     @property
     def transactions(self) -> Transactions:
-        if self._transactions is None:
+        if not isinstance(self._part, Transactions):
             raise InvalidRequest("this producer has no transactional_id, or is not open")
-        return self._transactions
+        return self._part
 
     async def init_transactions(self) -> None:
         """Take the transactional id: an older producer of the name is fenced, what it left open is
@@ -276,8 +287,13 @@ class Producer:
         await self.transactions.send_offsets(member, positions if offsets is None else offsets)
 
     def _send_in_transaction(self, topic: str, value: bytes | None, **more: Any) -> Sent:
-        self.transactions.check_open()
+        self._check_part()
         return self.stager.send(topic, value, **more)
+
+    def _check_part(self) -> None:
+        if self._part is None:
+            raise InvalidRequest("this producer is not open")
+        self._part.check_open()
 
     def identify(self, identity: ProducerIdentity) -> None:
         self._dispatcher.identify(identity)
@@ -296,7 +312,7 @@ class Producer:
     def _put_all(self, topic: str, run: StagedRun) -> SentMany:
         self.stager.check_usable()
         if self.settings.transactional_id:
-            self.transactions.check_open()
+            self._check_part()
         count = len(run)
         for part in run.split(self.settings.batch_size) if count else ():
             self.stager.put(topic, part)

@@ -46,6 +46,29 @@ class Records(Protocol):
         """More may leave."""
 
 
+class Part(Protocol):
+    """A producer's part in a transaction: of its own (`Transactions`) or shared with others."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something is left to be aborted."""
+
+    def start(self) -> None:
+        """Work in the background until the producer's tasks are ended."""
+
+    def check_open(self) -> None:
+        """Raise unless a record may be sent now."""
+
+    def admits(self, partition: TopicPartition) -> bool:
+        """Whether a batch may leave for this partition; if not yet, it is registered."""
+
+    def on_refused(self, error: SuiroError) -> None:
+        """A batch will not be stored, or nobody knows whether it is."""
+
+    async def abort(self) -> None:
+        """Fail what was not answered yet; nobody will see what was."""
+
+
 class Transactions:
     """Of one producer with a transactional id."""
 

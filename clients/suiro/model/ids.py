@@ -7,7 +7,7 @@ be written. An epoch is always qualified, because five different ones travel thr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NewType
+from typing import Final, NewType
 
 NodeId = NewType("NodeId", int)
 TopicId = NewType("TopicId", bytes)
@@ -29,6 +29,13 @@ NO_PRODUCER_ID = ProducerId(-1)
 NO_PRODUCER_EPOCH = ProducerEpoch(-1)
 NO_SEQUENCE = -1
 NO_TIMESTAMP_MS = -1
+
+SHARED_PREFIX: Final = "__shared/"
+
+
+def shared_id(name: str) -> str:
+    """The transactional id of all shared transactions of this name; no producer may take it."""
+    return SHARED_PREFIX + name
 
 
 @dataclass(frozen=True, slots=True, order=True)

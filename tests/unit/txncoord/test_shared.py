@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from suiro.model.errors import InvalidRequest, StaleBatch, TransactionAborted
-from suiro.model.ids import ProducerId, ProducerIdentity
+from suiro.model.ids import ProducerId, ProducerIdentity, shared_id
 
 from cluster.txncoord.machine import TxnMachine
 from cluster.txncoord.requests import (
@@ -17,7 +17,7 @@ from cluster.txncoord.requests import (
     SharedEnd,
 )
 from cluster.txncoord.table import TxnLimits
-from cluster.txncoord.txn import after, shared_id
+from cluster.txncoord.txn import after
 from tests.unit.txncoord.kit import IN_T0, Coordinator
 
 

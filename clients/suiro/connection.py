@@ -27,6 +27,8 @@ Q = TypeVar("Q")
 R = TypeVar("R")
 
 METADATA_TIMEOUT_S = 5.0
+PATIENCE_S = 1.0
+"""How long the first one asked may take; a broker that hangs must not hold everybody up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ class Connection:
         request = pb.MetadataRequest(
             hello=self.hello(), topics=names, create_missing=self.create_missing
         )
-        reply = await self._ask_around(BrokerMethods.METADATA, request)
+        reply = await self._ask_around(BrokerMethods.METADATA, request, PATIENCE_S)
         self._learn(reply)
         for topic in reply.topics:
             if topic.error.code:
@@ -147,17 +149,18 @@ class Connection:
                 return error
         return None
 
-    async def _ask_around(self, method: Method[Q, R], request: Q) -> R:
+    async def _ask_around(
+        self, method: Method[Q, R], request: Q, patience_s: float = METADATA_TIMEOUT_S
+    ) -> R:
         known = list(self.brokers.values())
         self.rng.shuffle(known)
         tried: list[str] = []
         for address in dict.fromkeys([*known, *self.bootstrap]):
             try:
-                return await self.transport.call(
-                    address, method, request, timeout_s=METADATA_TIMEOUT_S
-                )
+                return await self.transport.call(address, method, request, timeout_s=patience_s)
             except (Unavailable, TimedOut) as error:
                 tried.append(error.message)
+                patience_s = min(2 * patience_s, METADATA_TIMEOUT_S)
         raise Unavailable(f"no node answers: {'; '.join(tried)}")
 
     async def _retry(self, attempt: Callable[[], Awaitable[R]], timeout_s: float) -> R:

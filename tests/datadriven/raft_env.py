@@ -8,7 +8,7 @@ of directory a is written without it.
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from suiro.model.error_base import SuiroError
 from suiro.model.ids import NodeId
@@ -113,7 +113,8 @@ class RaftEnv:
         """
         settings = dict(word.split("=") for word in arguments if "=" in word)
         if settings:
-            self.config = RaftConfig(**{name: int(value) for name, value in settings.items()})
+            fields: dict[str, Any] = {name: int(value) for name, value in settings.items()}
+            self.config = RaftConfig(**fields)
         members = [self.member(word) for word in arguments if word[0].isdigit()]
         conf = ConfState(tuple(members)) if "founders" in arguments else NOBODY
         for member in members:

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
     ProduceStream = Stream[Framed[pb.ProduceRequest], pb.ProduceReply]
 
+STRANGE_MS: Final = 1_000.0
+"""A broker that has been silent for so long may hang, and another one may lead by now."""
+
 ANSWER_GRACE_MS: Final = 5_000.0
 """A broker answers within the request's own timeout; after so much more it is taken for hung."""
 
@@ -70,15 +73,28 @@ class BrokerLine:
         """There may be something to send."""
         self._wake.set()
 
-    def check_answers(self, now_ms: float) -> None:
-        """Break the stream of a broker that is connected and does not answer."""
-        allowed_ms = self._source.settings.request_timeout_ms + ANSWER_GRACE_MS
-        if self._in_flight and now_ms - self._in_flight[0].sent_ms > allowed_ms:
-            self._hung = TimedOut(
-                f"broker {self._node} at {self.address} did not answer within {allowed_ms:g} ms"
-            )
-            if self._stream is not None:
-                self._stream.cancel()
+    def check_answers(self, now_ms: float) -> list[str]:
+        """Break the stream of a broker that is connected and does not answer, or that no longer
+        leads what it was sent. The topics to ask about, if its silence is strange.
+        """
+        if not self._in_flight:
+            return []
+        request = self._in_flight[0]
+        silent_ms = now_ms - request.sent_ms
+        if silent_ms < STRANGE_MS:
+            return []
+        partitions = [ticket.batch.partition for ticket in request.tickets]
+        leaders = [self._source.connection.leader(partition) for partition in partitions]
+        if any(leader is not None and leader[0] != self._node for leader in leaders):
+            self._break(f"broker {self._node} at {self.address} leads no more, and says nothing")
+        elif silent_ms > self._source.settings.request_timeout_ms + ANSWER_GRACE_MS:
+            self._break(f"broker {self._node} at {self.address} has not answered: {silent_ms:g} ms")
+        return sorted({partition.topic for partition in partitions})
+
+    def _break(self, why: str) -> None:
+        self._hung = TimedOut(why)
+        if self._stream is not None:
+            self._stream.cancel()
 
     async def run(self) -> None:
         connection = self._source.connection

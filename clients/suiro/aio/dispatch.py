@@ -85,6 +85,8 @@ class Dispatcher:
         self._lines: dict[NodeId, BrokerLine] = {}
         self._resting: dict[TopicPartition, _Rest] = {}
         self._searching: set[str] = set()
+        self._troubles: dict[str, SuiroError] = {}
+        """By topic, what went wrong since something of it was last stored."""
         self._identifying = False
 
     def start(self) -> None:
@@ -160,13 +162,14 @@ class Dispatcher:
         """The broker has it, for the first time or again."""
         fate = self._sequences.of(ticket.batch.partition).on_verdict(ticket, Verdict.STORED)
         self._resting.pop(ticket.batch.partition, None)
+        self._troubles.pop(ticket.batch.partition.topic, None)
         if fate is Fate.STORED:
             self._end(ticket, base_offset)
 
     def failed(self, ticket: Ticket[Batch], error: SuiroError) -> None:
         """An attempt has failed: it is tried again, numbered anew or given up."""
         batch = ticket.batch
-        batch.error = error
+        batch.error = self._troubles[batch.partition.topic] = error
         fate = self._sequences.of(batch.partition).on_verdict(ticket, _verdict(error))
         if fate is Fate.FAILED:
             self._end(ticket, error)
@@ -239,6 +242,7 @@ class Dispatcher:
                 try:
                     await self.connection.refresh([topic], timeout_s=self._request_timeout_s)
                 except SuiroError as error:
+                    self._troubles[topic] = error
                     if not error.retriable:
                         raise
                 waiting = [where for where in self._waiting() if where.topic == topic]
@@ -279,7 +283,8 @@ class Dispatcher:
             await asyncio.sleep(EXPIRY_TICK_S)
             now_ms = self._now_ms()
             for line in self._lines.values():
-                line.check_answers(now_ms)
+                for topic in line.check_answers(now_ms):
+                    self._find_leader(topic)
             for batch in self._accumulator.take_expired(now_ms):
                 late = self._timed_out(batch, 0)
                 self._settle(batch, late)
@@ -295,12 +300,13 @@ class Dispatcher:
             self.wake_lines()
 
     def _timed_out(self, batch: Batch, attempts: int) -> DeliveryTimedOut:
-        why = batch.error or TimedOut("no broker took it")
+        trouble = batch.error or self._troubles.get(batch.partition.topic)
+        why = trouble or TimedOut("no broker took it")
         error = DeliveryTimedOut(
             f"{batch.partition}: {len(batch)} records were not delivered within "
             f"{self.settings.delivery_timeout_ms:g} ms, in {attempts} attempts; last: {why}"
         )
-        error.__cause__ = batch.error
+        error.__cause__ = trouble
         return error
 
     def _now_ms(self) -> float:

@@ -52,13 +52,25 @@ class Journal:
             self._file.write(json.dumps(event) + "\n")
 
 
-def read_journal(path: Path) -> list[Event]:
-    """What was written so far; the last line may be torn by a kill."""
-    if not path.exists():
-        return []
-    lines = path.read_text().split("\n")[:-1]
-    events = (Event(*json.loads(line)) for line in lines)
-    return [event._replace(kind=Kind(event.kind)) for event in events]
+class JournalReader:
+    """A journal that another process writes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen = 0
+        self._events: list[Event] = []
+
+    def events(self) -> list[Event]:
+        """What was written so far; a last line that is torn, by a kill, does not count."""
+        if self._path.exists():
+            with self._path.open("rb") as file:
+                file.seek(self._seen)
+                fresh = file.read().rpartition(b"\n")[0]
+            if fresh:
+                self._seen += len(fresh) + 1
+                events = (Event(*json.loads(line)) for line in fresh.splitlines())
+                self._events += [event._replace(kind=Kind(event.kind)) for event in events]
+        return self._events
 
 
 class JournaledMember:

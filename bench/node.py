@@ -16,22 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import suiro
-from suiro._proto import broker_pb2 as pb
 from suiro.loop_thread import new_loop
 from suiro.model.encode import encode_lists
-from suiro.transport.framing import Framed
-from suiro.transport.grpc_transport import GrpcTransport
-from suiro.transport.methods import BrokerMethods
 
 from bench import plain_stream
 from bench.harness import Row, row
+from bench.streams import fetch, produce
 from tests.cluster.harness import SingleNode
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator
     from typing import Any
-
-    from suiro.model.ids import Address
 
 RECORD = b"v" * 100
 BATCH_RECORDS = 9_000
@@ -65,9 +60,9 @@ def _streams(node: SingleNode, port: int, batch: bytes, repeat: int) -> list[Row
             admin.create_topic(topic)
         figures = (
             megabytes / _timed(plain_stream.send(port, batch, BATCHES)),
-            megabytes / _timed(_produce(node.address, topic, batch)),
+            megabytes / _timed(produce(node.address, topic, batch, BATCHES)),
             megabytes / _timed(plain_stream.receive(port, 2 * len(batch), BATCHES // 2)),
-            megabytes / _timed(_fetch(node.address, topic, BATCHES * len(batch))),
+            megabytes / _timed(fetch(node.address, topic, BATCHES * len(batch))),
         )
         _remove(node, topic)
         if round_number:  # the first round warms up
@@ -136,44 +131,6 @@ def _timed(work: Coroutine[Any, Any, None]) -> float:
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(work)
     return time.perf_counter() - start
-
-
-async def _produce(address: Address, topic: str, batch: bytes) -> None:
-    transport = GrpcTransport()
-    stream = await transport.open(address, BrokerMethods.PRODUCE_STREAM)
-    room = asyncio.Semaphore(5)
-    part = pb.ProducePart(topic=topic, partition=0, size=len(batch))
-    request = Framed(pb.ProduceRequest(acks=-1, parts=[part]), (batch,))
-
-    async def answers() -> None:
-        for _ in range(BATCHES):
-            reply = await stream.receive()
-            assert reply is not None
-            assert not reply.results[0].error.code, reply
-            room.release()
-
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(answers())
-        for _ in range(BATCHES):
-            await room.acquire()
-            await stream.send(request)
-    await stream.finish()
-    await transport.close()
-
-
-async def _fetch(address: Address, topic: str, size: int) -> None:
-    transport = GrpcTransport()
-    stream = await transport.open(address, BrokerMethods.FETCH_STREAM)
-    start = pb.FetchStart(slot=1, topic=topic, last_epoch=-1, credit=2 * size)
-    await stream.send(pb.FetchStreamRequest(start=[start]))
-    got = 0
-    while got < size:
-        reply = await stream.receive()
-        assert reply is not None
-        assert not reply.header.result.error.code, reply
-        got += len(reply.body)
-    await stream.finish()
-    await transport.close()
 
 
 @contextmanager

@@ -1,0 +1,39 @@
+"""The data source as Spark sees it; Spark makes one wherever it needs one, from the options."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql.datasource import DataSource
+
+from pyspark_suiro.options import parse_source
+from pyspark_suiro.reader import BatchReader, FilteringBatchReader, StreamReader
+from pyspark_suiro.schema import source_ddl
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceReader
+    from pyspark.sql.types import StructType
+
+PUSHDOWN_WORKER: Final = "pyspark.sql.worker.data_source_pushdown_filters"
+"""The program in which Spark offers filters. No session is at hand where readers are made, so this
+is how to tell whether filters are on.
+"""
+
+
+class SuiroSource(DataSource):
+    """`format("suiro")`"""
+
+    @classmethod
+    def name(cls) -> str:
+        return "suiro"
+
+    def schema(self) -> str:
+        return source_ddl(parse_source(self.options))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        kind = FilteringBatchReader if PUSHDOWN_WORKER in sys.modules else BatchReader
+        return kind(schema, self.options)
+
+    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name
+        return StreamReader(schema, self.options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from suiro import aio
+from suiro.group_admin import GroupAdmin
 from suiro.loop_thread import LoopThread
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Admin:
     def __init__(self, bootstrap: str | None = None, *, timeout_s: float = 30.0) -> None:
         self._admin = aio.Admin(bootstrap, timeout_s=timeout_s)
         self._loop = LoopThread()
+        self.groups = GroupAdmin(self._loop, self._admin.groups)
         try:
             self._loop.run(self._admin.__aenter__())
         except BaseException:

@@ -138,7 +138,7 @@ class GroupService:
                 shard, lambda machine: machine.decide_leave(name, member_id, reason, wall_ms)
             )
             return None
-        said = wire.member_message(message, line.peer.address)
+        said = wire.member_message(message, line.peer.host)
 
         def speak(machine: GroupMachine) -> Any:
             self._hear(machine, line)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from suiro._proto import admin_pb2 as pb
 from suiro._proto.common_pb2 import TopicPartition as WirePartition
+from suiro.aio.group_admin import GroupAdmin
 from suiro.aio.moving import moving_partitions
 from suiro.client_env import real_env
 from suiro.connection import Connection
@@ -53,6 +54,7 @@ class Admin:
             parse_bootstrap(bootstrap), env.transport, client_id="suiro-admin", rng=env.rng
         )
         self.timeout_s = timeout_s
+        self.groups = GroupAdmin(self.connection, timeout_s, env.now_ms)
 
     async def __aenter__(self) -> Self:
         await self.connection.refresh([], timeout_s=self.timeout_s)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from suiro.cli.consume import consume
+from suiro.cli.group import groups
 from suiro.cli.leader import leaders
 from suiro.cli.logs import logs
 from suiro.cli.metadata import metadata
@@ -29,6 +30,7 @@ app.command()(down)
 app.command()(produce)
 app.command()(consume)
 app.add_typer(topics, name="topic")
+app.add_typer(groups, name="group")
 app.add_typer(leaders, name="leader")
 app.add_typer(reassign, name="reassign")
 app.add_typer(logs, name="log")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from urllib.parse import unquote
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -78,6 +79,9 @@ class Transport(Protocol):
     async def open(self, address: Address, method: Method[Q, R]) -> Stream[Q, R]:
         """Open a stream; for a server stream, send the one request and finish."""
 
+    async def refuses(self, address: Address, *, timeout_s: float) -> bool:
+        """Whether nobody listens there, as the machine itself says: no answer is not a refusal."""
+
     async def close(self) -> None:
         """Close every connection; open streams break."""
 
@@ -89,6 +93,14 @@ class Peer:
     address: str
     principal: str = "anonymous"
     client_id: str = ""
+
+    @property
+    def host(self) -> str:
+        """The machine alone: `ipv4:10.0.0.7:4711` is at 10.0.0.7."""
+        kind, _, rest = self.address.partition(":")
+        if kind in {"ipv4", "ipv6"}:
+            rest = unquote(rest).rpartition(":")[0].strip("[]")
+        return rest or self.address
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from suiro.handle import Piece
 from suiro.model.errors import InvalidRequest
-from suiro.staging import RECORD_OVERHEAD, Rows, picked_places
+from suiro.staging import RECORD_OVERHEAD, Rows, picked_places, split_evenly
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,16 +96,11 @@ class ArrowRun:
         return self._part(where, self.data.take(_arrow_array(places)), None)
 
     def split(self, size_max: int) -> Sequence[ArrowRun]:
-        if self.size <= size_max or len(self) <= 1:
-            return [self]
-        step = max(1, int(len(self) * size_max / self.size))
-        parts: list[ArrowRun] = []
-        for start in range(0, len(self), step):
-            end = min(start + step, len(self))
-            wanted = None if self.partitions is None else self.partitions[start:end]
-            part = self._part(self.places[start:end], self.data.slice(start, end - start), wanted)
-            parts += part.split(size_max)
-        return parts
+        return split_evenly(self, size_max)
+
+    def cut(self, start: int, end: int) -> ArrowRun:
+        wanted = None if self.partitions is None else self.partitions[start:end]
+        return self._part(self.places[start:end], self.data.slice(start, end - start), wanted)
 
     def joins(self, other: object) -> bool:
         return isinstance(other, ArrowRun) and self.data.schema.equals(other.data.schema)

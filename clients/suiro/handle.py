@@ -122,7 +122,9 @@ class Outcomes:
         table = np.full((size, 2), -1, np.int32)
         for number, piece in enumerate(pieces):
             places = piece.places
-            where = slice(places.start, places.stop) if isinstance(places, range) else places
+            where: Any = places
+            if isinstance(places, range):
+                where = slice(places.start, places.stop, places.step)
             table[where, 0] = number
             table[where, 1] = np.arange(len(places))
         self._table, self._tabled = table, count

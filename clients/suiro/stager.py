@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from suiro.connection import TopicInfo
+    from suiro.model.error_base import SuiroError
     from suiro.placing import StagedRun
     from suiro.settings import ProducerSettings
 
@@ -83,11 +84,11 @@ class Stager:
             value = _checked(value, "value")
         if key is not None and type(key) is not bytes:
             key = _checked(key, "key")
-        rows = chunk.rows
-        place = len(rows)
+        cells = chunk.cells
+        place = len(cells)
         if headers is not None or partition is not None or timestamp_ms is not None:
             chunk.extras[place] = Extra(_checked_headers(headers), partition, timestamp_ms)
-        rows.append((value, key, self._now_ns()))
+        cells.extend((value, key, self._now_ns()))
         if place >= chunk.last:
             self._look_up(topic, chunk, place)
         return Sent(chunk.outcomes, place)
@@ -101,6 +102,11 @@ class Stager:
         self._reserve(run.size)
         self._queue(topic).append(run)
         self._wake()
+
+    def refuse(self, runs: Sequence[StagedRun], error: SuiroError) -> None:
+        """Runs of which some were staged: these were not, as their handle will tell."""
+        for run in runs:
+            self._loop.call_soon_threadsafe(run.settle, -1, -1, error)
 
     def _chunk_of_thread(self, topic: str) -> Chunk:
         """This thread's chunk, made if need be."""
@@ -205,7 +211,7 @@ class Stager:
     def has_any(self) -> bool:
         """Whether something is staged that the loop has not taken."""
         return any(
-            not isinstance(item, Chunk) or len(item.rows) > item.taken
+            not isinstance(item, Chunk) or len(item.cells) > item.taken
             for queue in self._queues.values()
             for item in queue
         )

@@ -1,7 +1,7 @@
 """Records between `send` and their batch: `Chunk` while they are gathered, `Rows` from then on.
 
-A chunk belongs to the thread that opened it: only that thread appends, one tuple per record, so
-neither a lock nor a signal handler can come between the parts of a record. The client's loop takes
+A chunk belongs to the thread that opened it: only that thread appends, all of a record in one step,
+so neither a lock nor a signal handler can come between the parts of it. The client's loop takes
 what is there at any time; it closes a chunk by lowering its limit, which the owner sees at its next
 `send`. Everything after that is done for whole runs of records, never for one.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 RECORD_OVERHEAD: Final = 16
 """Bytes that a record costs beside its key, value and headers; for accounting only."""
 
+CELLS: Final = 3
+"""Of a record in its chunk: value, key, time in nanoseconds. They lie one after the other, so that
+a record makes no object of its own and a column is a slice; its place is that of its first cell.
+"""
 CLOSED: Final = -1
 NS_PER_MS: Final = 1_000_000
 
@@ -45,7 +49,7 @@ class Chunk:
     """Records of one topic, as one thread hands them in."""
 
     __slots__ = (
-        "extras", "is_closed", "is_left", "last", "limit", "outcomes", "owner", "reserved", "rows",
+        "cells", "extras", "is_closed", "is_left", "last", "limit", "outcomes", "owner", "reserved",
         "taken",
     )  # fmt: skip
 
@@ -55,8 +59,7 @@ class Chunk:
         self.reserved = reserved
         """Bytes of the buffer that are set aside for it."""
         self.outcomes = outcomes
-        self.rows: list[tuple[bytes | None, bytes | None, int]] = []
-        """(value, key, time in nanoseconds)."""
+        self.cells: list[Any] = []
         self.extras: dict[int, Extra] = {}
         self.last = 0
         """The owner looks up once it has appended a record at this place or beyond."""
@@ -67,38 +70,33 @@ class Chunk:
 
     def begin(self) -> None:
         """The owner's part, after the first record: go on without looking up until it is full."""
-        self.last = self.limit - 1
+        self.last = CELLS * (self.limit - 1)
         if self.is_closed:
             self.last = CLOSED
 
     def take(self) -> Rows | None:
         """The loop's part: what has come since the last time. The owner adds one more at most."""
-        start = self.taken
-        if start == len(self.rows):
+        start, end = self.taken, len(self.cells)
+        if start == end:
             return None
         self.is_closed = True
         self.last = CLOSED
-        end = len(self.rows)
-        fresh = self.rows[start:end]
-        self.rows[start:end] = [_GONE] * (end - start)
-        values = [row[0] for row in fresh]
-        keys = [row[1] for row in fresh]
-        stamps = [row[2] for row in fresh]
+        end = len(self.cells)
+        fresh = self.cells[start:end]
+        self.cells[start:end] = [None] * (end - start)
+        keys = fresh[1::CELLS]
         self.taken = end
         rows = Rows(
             self.outcomes,
-            range(start, end),
-            values,
+            range(start, end, CELLS),
+            fresh[0::CELLS],
             None if keys.count(None) == len(keys) else keys,
-            np.array(stamps, np.int64) // NS_PER_MS,
+            np.array(fresh[2::CELLS], np.int64) // NS_PER_MS,
         )
         if self.extras:
             rows.add_extras({p: self.extras.pop(p) for p in list(self.extras) if p < end})
         rows.size = rows.measure()
         return rows
-
-
-_GONE: Final = (None, None, 0)
 
 
 @dataclass(slots=True)
@@ -121,15 +119,16 @@ class Rows:
     def add_extras(self, extras: dict[int, Extra]) -> None:
         start, count = int(self.places[0]), len(self)
         for place, (headers, partition, timestamp_ms) in extras.items():
+            row = (place - start) // CELLS
             if headers is not None:
                 self.headers = self.headers or [()] * count
-                self.headers[place - start] = headers
+                self.headers[row] = headers
             if partition is not None:
                 if self.partitions is None:
                     self.partitions = np.full(count, -1, np.int64)
-                self.partitions[place - start] = partition
+                self.partitions[row] = partition
             if timestamp_ms is not None:
-                self.timestamps_ms[place - start] = timestamp_ms
+                self.timestamps_ms[row] = timestamp_ms
 
     def measure(self) -> int:
         size = sum(map(len, filter(None, self.values))) + RECORD_OVERHEAD * len(self)
@@ -163,19 +162,14 @@ class Rows:
             None if self.keys is None else self.keys[start:end],
             self.timestamps_ms[start:end],
             None if self.headers is None else self.headers[start:end],
+            None if self.partitions is None else self.partitions[start:end],
         )
         part.size = part.measure()
         return part
 
     def split(self, size_max: int) -> list[Rows]:
-        """Runs of about `size_max` bytes, or of one record where that is larger."""
-        if self.size <= size_max or len(self) == 1:
-            return [self]
-        middle = len(self) // 2
-        return [
-            *self.cut(0, middle).split(size_max),
-            *self.cut(middle, len(self)).split(size_max),
-        ]
+        """Runs of at most `size_max` bytes, or of one record where that is larger."""
+        return split_evenly(self, size_max)
 
     def settle(self, partition: int, base_offset: int, error: SuiroError | None) -> None:
         self.outcomes.settle(Piece(self.places, partition, self.timestamps_ms, base_offset, error))
@@ -209,10 +203,32 @@ class Rows:
         return self.keys if self.keys is not None else [None] * len(self)
 
 
+class Divisible(Protocol):
+    """A run that can be cut into parts."""
+
+    size: int
+
+    def __len__(self) -> int: ...
+    def cut(self, start: int, end: int) -> Self: ...
+
+
+D = TypeVar("D", bound=Divisible)
+
+
+def split_evenly(run: D, size_max: int) -> list[D]:
+    """Parts with as many records as should fit; those that are too large still are cut again."""
+    count = len(run)
+    if run.size <= size_max or count <= 1:
+        return [run]
+    step = max(1, min(count - 1, int(count * size_max / run.size)))
+    cuts = (run.cut(start, min(start + step, count)) for start in range(0, count, step))
+    return [part for cut in cuts for part in split_evenly(cut, size_max)]
+
+
 def picked_places(places: Places, picked: NDArray[np.int64]) -> NDArray[np.int64]:
     """The places in the chunk of some records of a run."""
     if isinstance(places, range):
-        return picked + places.start
+        return picked * places.step + places.start
     return places[picked]
 
 

@@ -314,8 +314,15 @@ class Producer:
         if self.settings.transactional_id:
             self._check_part()
         count = len(run)
-        for part in run.split(self.settings.batch_size) if count else ():
-            self.stager.put(topic, part)
+        parts = run.split(self.settings.batch_size) if count else ()
+        for number, part in enumerate(parts):
+            try:
+                self.stager.put(topic, part)
+            except BufferFull as error:
+                if number == 0:
+                    raise
+                self.stager.refuse(parts[number:], error)
+                break
         return SentMany(run.outcomes, count)
 
     def _on_arrival(self) -> None:

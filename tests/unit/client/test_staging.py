@@ -246,3 +246,21 @@ def test_keys_of_a_slice_are_its_own() -> None:
     run: ArrowRun = run_of_arrow(outcomes(), table, 0)
     data, starts, lengths, _ = run.arrays()
     assert [bytes(data[s : s + n]) for s, n in zip(starts, lengths, strict=True)] == [b"a", b"bb"]
+
+
+def test_a_run_that_is_split_keeps_where_its_records_shall_go() -> None:
+    rows = rows_of_lists(
+        outcomes(), [b"x" * 50] * 99, None, headers=None, partition=2, timestamps_ms=0
+    )
+    parts = rows.split(1_000)
+    assert all(part.size <= 1_000 for part in parts)
+    assert [place for part in parts for place in part.places] == list(range(99))
+    assert all(part.partitions is not None and set(part.partitions) == {2} for part in parts)
+
+
+def test_one_large_record_among_small_ones_is_alone() -> None:
+    values = [b"s"] * 20 + [b"L" * 5_000] + [b"s"] * 20
+    rows = rows_of_lists(outcomes(), values, None, headers=None, partition=None, timestamps_ms=0)
+    parts = rows.split(1_000)
+    assert [value for part in parts for value in part.values] == values
+    assert [len(part) for part in parts if part.size > 1_000] == [1]

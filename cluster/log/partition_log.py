@@ -14,10 +14,7 @@ proves nothing. High watermarks, leadership and who waits for what are the broke
 from __future__ import annotations
 
 import errno
-from bisect import bisect_right
 from dataclasses import dataclass
-from operator import attrgetter
-from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from suiro.model.batch import read_header
@@ -29,7 +26,8 @@ from cluster.log.config import Flush
 from cluster.log.drafts import LeaderDraft, draft_replica
 from cluster.log.recovery import Recovery, rebuild_state
 from cluster.log.retention import SegmentFacts, retained_from
-from cluster.log.segment import RELATIVE_MAX, Segment
+from cluster.log.segment import RELATIVE_MAX
+from cluster.log.segment_run import SegmentRun
 from cluster.log.state import LogState
 
 if TYPE_CHECKING:
@@ -47,7 +45,6 @@ if TYPE_CHECKING:
     from cluster.log.recovery import Recovered
 
 FULL: Final = (errno.ENOSPC, errno.EDQUOT)
-_BASE: Final = attrgetter("base")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +80,11 @@ class PartitionLog:
         self.recovery = recovered.report
         self.saved_high_watermark = recovered.high_watermark
         self._checkpoint = home.checkpoint()
-        self._discard = discard
-        self._segments = recovered.segments
+        self._segments = SegmentRun(home, recovered.segments, recovered.recovery_point, discard)
         self._state = recovered.state
         self._log_start = recovered.log_start
         self._failure: str | None = None
         self._unsynced_since_ms: int | None = None
-        # What `sync` shares with the loop's thread; _lock is held for moments only.
-        self._lock = Lock()
-        self._syncing = Lock()
-        self._synced_end = recovered.recovery_point
-        self._cut_at = self._synced_end
-        self._rolled = [s for s in self._segments[:-1] if s.end > self._synced_end]
-        self._names_unsynced = False
 
     @classmethod
     def open(
@@ -127,16 +116,16 @@ class PartitionLog:
 
     @property
     def log_end(self) -> Offset:
-        return self._segments[-1].end
+        return self._segments.end
 
     @property
     def synced_end(self) -> Offset:
         """Everything below is on stable storage."""
-        return self._synced_end
+        return self._segments.synced_end
 
     @property
     def size_bytes(self) -> int:
-        return sum(segment.size for segment in self._segments)
+        return self._segments.size
 
     @property
     def segment_count(self) -> int:
@@ -187,7 +176,7 @@ class PartitionLog:
         if offset >= until:
             return b""
         try:
-            return self._segment_of(offset).read(offset, bytes_max, until, self._state.epochs)
+            return self._segments.of(offset).read(offset, bytes_max, until, self._state.epochs)
         except OSError as error:
             raise self._unreadable(error) from error
 
@@ -197,7 +186,7 @@ class PartitionLog:
         if offset == self.log_end:
             return None
         try:
-            return self._segment_of(offset).locate(offset).header
+            return self._segments.of(offset).locate(offset).header
         except OSError as error:
             raise self._unreadable(error) from error
 
@@ -264,7 +253,7 @@ class PartitionLog:
             if self._is_roll_due(draft, now_ms):
                 self.roll()
             try:
-                self._segments[-1].append(draft.parts, draft.headers, now_ms)
+                self._segments.active.append(draft.parts, draft.headers, now_ms)
             except OSError as error:
                 raise self._refused(error) from error
             for header, marker in zip(draft.headers, draft.markers, strict=True):
@@ -274,7 +263,7 @@ class PartitionLog:
         return AppendInfo(tuple(draft.base_offsets), draft.end, bool(draft.headers))
 
     def _is_roll_due(self, draft: Draft, now_ms: int) -> bool:
-        active = self._segments[-1]
+        active = self._segments.active
         if active.size == 0:
             return False
         age_ms = now_ms - (active.first_append_ms or now_ms)
@@ -287,18 +276,12 @@ class PartitionLog:
     def roll(self) -> None:
         """Go on in a new file; does nothing if the last one is empty."""
         self._check_writable()
-        active = self._segments[-1]
-        if active.size == 0:
+        if self._segments.active.size == 0:
             return
-        active.seal()
         try:
-            fresh = self._create(active.end)
+            self._segments.roll(self.config.index_interval_bytes)
         except OSError as error:
             raise self._refused(error) from error
-        with self._lock:
-            self._rolled.append(active)
-            self._segments.append(fresh)
-            self._names_unsynced = True
         self._checkpoint.save_snapshot(self._state)
 
     # -- cutting ----------------------------------------------------------------------------------
@@ -316,17 +299,17 @@ class PartitionLog:
         if end < self._log_start:
             self.restart_at(self._log_start)
             return self.log_end
-        self._checkpoint.end_at(self._log_start, min(self._synced_end, end), end)
-        kept = max(1, bisect_right(self._segments, end - 1, key=_BASE))
+        self._checkpoint.end_at(self._log_start, min(self.synced_end, end), end)
+        kept = max(1, self._segments.count_from(Offset(end - 1)))
         try:
-            self._retire(kept, len(self._segments))
+            self._segments.retire(kept, len(self._segments))
             if end < self.log_end:
-                self._segments[-1].truncate(end)
-            self._state, _ = rebuild_state(self._segments, self._checkpoint, end, now_ms)
+                self._segments.active.truncate(end)
+            self._state, _ = rebuild_state(self._segments.as_list(), self._checkpoint, end, now_ms)
         except (OSError, CorruptBatch) as error:
             raise self._failed(error) from error
         self._state.trim(self._log_start)
-        self._forget_synced(end)
+        self._segments.forget_synced(end)
         return end
 
     def trim_to(self, offset: Offset) -> None:
@@ -340,9 +323,9 @@ class PartitionLog:
         self._state.trim(offset)
         if offset == self.log_end:
             self.roll()
-        gone = bisect_right(self._segments, offset, key=_BASE) - 1
+        gone = self._segments.count_from(offset) - 1
         try:
-            self._retire(0, gone)
+            self._segments.retire(0, gone)
         except OSError as error:
             raise self._failed(error) from error
 
@@ -356,11 +339,11 @@ class PartitionLog:
     def _start_over(self, base: Offset) -> None:
         """Replace all segments by an empty one."""
         try:
-            self._retire(0, len(self._segments), successor=base)
+            self._segments.start_over(base, self.config.index_interval_bytes)
         except OSError as error:
             raise self._failed(error) from error
         self._state = LogState(end=base)
-        self._forget_synced(base)
+        self._segments.forget_synced(base)
 
     def apply_retention(self, high_watermark: Offset, now_ms: int) -> Offset:
         """Trim what the settings allow; returns the log start."""
@@ -372,33 +355,6 @@ class PartitionLog:
         self.trim_to(start)
         return self._log_start
 
-    def _retire(self, start: int, end: int, successor: Offset | None = None) -> None:
-        """Durably take the segments of these numbers out of the log, and unlink them later; an
-        empty one at offset `successor` takes their place.
-        """
-        retired = self._segments[start:end]
-        if not retired:
-            return
-        unlinks = [segment.retire() for segment in retired]
-        fresh = [] if successor is None else [self._create(successor)]
-        self.home.fs.sync_directory(self.home.directory)
-        with self._lock:
-            self._segments[start:end] = fresh
-            self._rolled = [segment for segment in self._rolled if segment not in retired]
-
-        def unlink_all() -> None:
-            with self._syncing:  # which may still hold one of the files
-                for unlink in unlinks:
-                    unlink()
-
-        self._discard(unlink_all)
-
-    def _forget_synced(self, end: Offset) -> None:
-        """What is at and above `end` from now on is not what was synced, or is being synced."""
-        with self._lock:
-            self._synced_end = min(self._synced_end, end)
-            self._cut_at = min(self._cut_at, end)
-
     # -- durability -------------------------------------------------------------------------------
 
     def sync(self) -> Offset:
@@ -406,24 +362,12 @@ class PartitionLog:
 
         The one method for another thread: appends may go on meanwhile, and are not waited for.
         """
-        with self._syncing:
-            with self._lock:
-                self._check_writable()
-                rolled, active = list(self._rolled), self._segments[-1]
-                end = self._cut_at = active.end
-                names_unsynced, self._names_unsynced = self._names_unsynced, False
-                self._unsynced_since_ms = None
-            try:
-                for segment in (*rolled, active):
-                    segment.data.sync()
-                if names_unsynced:
-                    self.home.fs.sync_directory(self.home.directory)
-            except OSError as error:
-                raise self._failed(error) from error
-            with self._lock:
-                self._synced_end = min(end, self._cut_at)
-                self._rolled = [segment for segment in self._rolled if segment not in rolled]
-                return self._synced_end
+        self._check_writable()
+        self._unsynced_since_ms = None
+        try:
+            return self._segments.sync()
+        except OSError as error:
+            raise self._failed(error) from error
 
     def sync_due(self, now_ms: int) -> bool:
         """Does the flush policy ask for a sync now? Files that were rolled are synced in any case,
@@ -431,17 +375,17 @@ class PartitionLog:
         start has to check.
         """
         since_ms = self._unsynced_since_ms
-        if self._rolled:
+        if self._segments.has_unsynced_files:
             return True
         match self.config.flush:
             case Flush.OS:
                 return since_ms is not None and now_ms - since_ms >= CHECKPOINT_MS
             case Flush.ACK:
-                return self.log_end > self._synced_end
+                return self.log_end > self.synced_end
             case Flush.INTERVAL:
                 return since_ms is not None and (
                     now_ms - since_ms >= self.config.flush_interval_ms
-                    or self.log_end - self._synced_end >= self.config.flush_interval_messages
+                    or self.log_end - self.synced_end >= self.config.flush_interval_messages
                 )
 
     def checkpoint(self, high_watermark: Offset, now_ms: int) -> None:
@@ -449,7 +393,7 @@ class PartitionLog:
         self.saved_high_watermark = high_watermark
         self._state.producers.expire(now_ms - self.config.producer_expiry_ms)
         self._checkpoint.save_snapshot(self._state)
-        self._checkpoint.save(self._synced_end, high_watermark)
+        self._checkpoint.save(self.synced_end, high_watermark)
 
     def close(self) -> None:
         """Sync, save everything that makes the next start short, and close the files.
@@ -461,21 +405,12 @@ class PartitionLog:
             if self._failure is None:
                 self.sync()
                 self._checkpoint.save_snapshot(self._state)
-                self._checkpoint.save(self._synced_end, self.saved_high_watermark)
+                self._checkpoint.save(self.synced_end, self.saved_high_watermark)
         finally:
-            with self._syncing:
-                self._failure = self._failure or "the log is closed"
-                for segment in self._segments:
-                    segment.close()
+            self._failure = self._failure or "the log is closed"
+            self._segments.close()
 
     # -- the parts --------------------------------------------------------------------------------
-
-    def _segment_of(self, offset: Offset) -> Segment:
-        return self._segments[max(0, bisect_right(self._segments, offset, key=_BASE) - 1)]
-
-    def _create(self, base: Offset) -> Segment:
-        interval_bytes = self.config.index_interval_bytes
-        return Segment.create(self.home.fs, self.home.directory, base, interval_bytes)
 
     def _check_range(self, offset: Offset) -> None:
         if not self._log_start <= offset <= self.log_end:

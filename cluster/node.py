@@ -188,11 +188,8 @@ class Node:
             coordinator.on_image(image)
         self._lease.on_image(index)
 
-    def _on_notice(self, notice: pb.NodeNotice | None, sent_ms: float) -> None:
-        """The quorum has answered the heartbeat that was sent then, or the session broke."""
-        if notice is None:
-            self._lease.on_broken()
-            return
+    def _on_notice(self, notice: pb.NodeNotice, sent_ms: float) -> None:
+        """The quorum has answered the heartbeat that was sent then."""
         if notice.fenced and self._env.events.on:
             self._env.events.emit("fenced", committed_index=notice.committed_index)
         self._lease.on_notice(

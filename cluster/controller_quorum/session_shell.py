@@ -20,7 +20,7 @@ from suiro.model.records import ConfigResource
 
 from cluster.controller_quorum.metadata import MetadataMachine
 from cluster.controller_quorum.metadata_requests import Heartbeat
-from cluster.controller_quorum.sessions import SESSION_GRACE_MS, Sessions
+from cluster.controller_quorum.sessions import Sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 log = logging.getLogger("suiro.quorum")
 
 CHECK_S: Final = 0.05
-"""How often the sessions are looked at: small against the grace."""
+"""How often the sessions are looked at."""
+
+LOOK_TIMEOUT_S: Final = 0.15
+"""Whether nobody listens is known at once, or not at all."""
 
 OVERSLEPT_MS: Final = 250.0
 """A check that comes so late means that this process stood still: then silence proves nothing."""
@@ -97,8 +100,7 @@ class SessionKeeper:
                 await stream.send(notice)
                 heartbeat = await stream.receive()
         finally:
-            now_ms = self._clock.monotonic_ms()
-            self._sessions.on_broken(node_id, broker_epoch, number, now_ms)
+            self._sessions.on_broken(node_id, broker_epoch, number)
 
     async def _answer(self, heartbeat: pb.NodeHeartbeat) -> pb.NodeNotice:
         key = (NodeId(heartbeat.node_id), BrokerEpoch(heartbeat.broker_epoch))
@@ -131,10 +133,20 @@ class SessionKeeper:
             if now_ms - due_ms > OVERSLEPT_MS:
                 self._excuse(image, now_ms)
             self._obey(image)
+            await asyncio.gather(*(self._look(image, key) for key in self._sessions.broken()))
             for node_id, broker_epoch in self._sessions.due(now_ms):
                 await self._fence(node_id, broker_epoch)
             due_ms = self._clock.monotonic_ms() + CHECK_S * 1000
             await asyncio.sleep(CHECK_S)
+
+    async def _look(self, image: ClusterImage, key: tuple[NodeId, BrokerEpoch]) -> None:
+        """Is a node whose stream broke gone? Only its own machine can say so."""
+        node = image.nodes.get(key[0])
+        if node is None:
+            return
+        address = node.registration.address
+        if await self._controller.env.transport.refuses(address, timeout_s=LOOK_TIMEOUT_S):
+            self._sessions.on_dead(*key)
 
     async def _fence(self, node_id: NodeId, broker_epoch: BrokerEpoch) -> None:
         try:
@@ -196,4 +208,3 @@ class SessionKeeper:
         self._sessions.timeout_ms = float(
             configs.get("broker.session.timeout.ms", self._timeout_ms)
         )
-        self._sessions.grace_ms = float(configs.get("broker.session.grace.ms", SESSION_GRACE_MS))

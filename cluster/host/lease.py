@@ -45,7 +45,7 @@ class Lease:
     ) -> None:
         """The controller has answered the heartbeat that was sent at `sent_ms`."""
         if fenced:
-            self.on_broken()
+            self.end()
             return
         self._waiting.append((committed_index, sent_ms + session_timeout_ms - self._margin_ms))
         self._settle()
@@ -55,8 +55,8 @@ class Lease:
         self._image_index = index
         self._settle()
 
-    def on_broken(self) -> None:
-        """The session is gone: the controller gives us its short grace at most."""
+    def end(self) -> None:
+        """It is over, and what was answered before counts no more."""
         self.until_ms = 0
         self._waiting.clear()
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from suiro._proto import controller_pb2 as pb
 from suiro.cancellation import heed_cancellation
 from suiro.model.error_base import SuiroError
-from suiro.model.errors import DuplicateNode, NotController, StaleBrokerEpoch, Unavailable
+from suiro.model.errors import DuplicateNode, StaleBrokerEpoch, Unavailable
 from suiro.model.ids import BrokerEpoch
 from suiro.retry import Backoff
 from suiro.transport.methods import ControllerMethods
@@ -46,11 +46,9 @@ class NodeSession:
         *,
         session_timeout_ms: int,
         image_index: Callable[[], int],
-        on_notice: Callable[[pb.NodeNotice | None, float], None],
+        on_notice: Callable[[pb.NodeNotice, float], None],
     ) -> None:
-        """`on_notice` is told of every answer, with the time of the heartbeat that it answers; and
-        with None that the session broke, so that the controller may fence this node at any moment.
-        """
+        """`on_notice` is told of every answer, with the time of the heartbeat that it answers."""
         self.broker_epoch = BrokerEpoch(-1)
         self.ready = False
         self.want_shutdown = False
@@ -102,12 +100,8 @@ class NodeSession:
                 # The quorum has forgotten this incarnation or replaced it. Nothing that this
                 # process believes can be trusted: end, and let its supervisor start it anew.
                 raise
-            except* NotController as errors:
-                # It fences nobody any more, and who comes after it gives everyone a new session.
-                log.debug("the controller has stepped down: %s", errors.exceptions[0])
             except* SuiroError as errors:
                 log.debug("the session with the quorum broke: %s", errors.exceptions[0])
-                self._on_notice(None, self._env.clock.monotonic_ms())
             heed_cancellation()
             await asyncio.sleep(backoff.next_s())
 

@@ -80,6 +80,7 @@ class SimNetwork:
         self._links: dict[tuple[str, str], Link] = {}
         self._servers: dict[Address, SimServer] = {}
         self._node_at: dict[Address, str] = {}
+        self._dark: set[str] = set()
         self._transports: dict[str, list[SimTransport]] = {}
 
     def transport(self, node: str, *, principal: str = "anonymous") -> SimTransport:
@@ -145,6 +146,8 @@ class SimNetwork:
         see their rpcs break at once, or after the keepalive when the whole machine went silently.
         """
         self.trace.add("crash", node)
+        if silent:
+            self._dark.add(node)
         for address in [a for a, server in self._servers.items() if server.node == node]:
             del self._servers[address]
         for transport in self._transports.pop(node, []):
@@ -168,6 +171,7 @@ class SimNetwork:
             raise Unavailable(f"cannot listen on {address}: it is in use")
         self._servers[address] = server
         self._node_at[address] = server.node
+        self._dark.discard(server.node)
 
     def unlisten(self, server: SimServer) -> None:
         for address in [a for a, other in self._servers.items() if other is server]:
@@ -179,6 +183,13 @@ class SimNetwork:
     def free_port(self, host: str) -> int:
         used = {address.port for address in self._node_at if address.host == host}
         return max([FIRST_FREE_PORT - 1, *used]) + 1
+
+    def refuses(self, caller: str, address: Address) -> bool:
+        """Whether the machine there can be asked, and nobody listens on it."""
+        node = self.node_at(address)
+        both = (self.link(caller, node), self.link(node, caller))
+        is_cut = any(link.cut_at_s is not None for link in both)
+        return not is_cut and node not in self._dark and address not in self._servers
 
     def node_at(self, address: Address) -> str:
         """Who listens there, or last did."""
@@ -422,6 +433,10 @@ class SimTransport:
         if method.kind is Kind.BIDIRECTIONAL:
             rpc.open()
         return rpc.client
+
+    async def refuses(self, address: Address, *, timeout_s: float) -> bool:
+        await asyncio.sleep(self._network.rng.random() * timeout_s / 10)
+        return self._network.refuses(self.node, address)
 
     async def close(self) -> None:
         self.is_closed = True

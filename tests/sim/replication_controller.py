@@ -40,7 +40,6 @@ CONTROLLER: Final = NodeId(0)
 TOPIC: Final = TopicId(b"t" * 16)
 PARTITION: Final = TopicPartition("t", 0)
 SESSION_MS: Final = 3_000
-GRACE_MS: Final = 300
 CHECK_MS: Final = 100
 BALANCE_MS: Final = 5_000
 
@@ -51,7 +50,7 @@ class Controller:
     def __init__(self, world: World) -> None:
         self.world = world
         self.machine = MetadataMachine()
-        self.sessions = Sessions(SESSION_MS, GRACE_MS)
+        self.sessions = Sessions(SESSION_MS)
         self.log: list[Any] = []
         self.is_active = True
         world.at(CHECK_MS, self._check)
@@ -154,7 +153,13 @@ class Controller:
 
     def on_session_broken(self, node: NodeId, broker_epoch: BrokerEpoch, stream: int) -> None:
         if self.is_active:
-            self.sessions.on_broken(node, broker_epoch, stream, self.world.now)
+            self.sessions.on_broken(node, broker_epoch, stream)
+
+    def on_process_gone(self, node: NodeId, broker_epoch: BrokerEpoch, stream: int) -> None:
+        """Its stream broke, and its machine says that nobody listens there any more."""
+        self.on_session_broken(node, broker_epoch, stream)
+        if self.is_active:
+            self.sessions.on_dead(node, broker_epoch)
 
     def elect_preferred(self) -> None:
         if self.is_active:

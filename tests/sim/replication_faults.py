@@ -149,7 +149,7 @@ class Nemesis:
             stream.close()
 
     def _break_session(self) -> None:
-        """A reset reaches both ends: that a running broker sees it is what the grace relies on."""
+        """A reset: it proves nothing, and the broker acts on until its lease is over."""
         broker = self._any()
         if broker.is_up and broker.paused_until <= self.world.now:
             self.world.controller.on_session_broken(

@@ -120,7 +120,7 @@ class Life:
         if end is None and (self.node, CONTROLLER) not in self.world.cut:
             controller = self.world.controller
             self.world.at(
-                10, controller.on_session_broken, self.node, self.broker_epoch, self.session_stream
+                10, controller.on_process_gone, self.node, self.broker_epoch, self.session_stream
             )
 
     def wipe(self) -> None:
@@ -181,7 +181,6 @@ class Life:
 
     def on_session_lost(self) -> None:
         """The session stream broke; the next heartbeat opens another."""
-        self.lease.on_broken()
         self.session_stream = self.world.next_number()
         self._heartbeat()
 

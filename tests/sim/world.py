@@ -126,16 +126,16 @@ class SimNode:
         self._die()
 
     def crash(self) -> None:
-        """The power fails: whatever was not synced may be gone."""
+        """The power fails: whatever was not synced may be gone, and nobody is told."""
         self.world.trace.add("crash", self.name)
-        self._die()
+        self._die(silent=True)
         for disk in self.stores.values():
             disk.crash()
         self.fs.crash(Chance(self.world.rng))
 
-    def _die(self) -> None:
+    def _die(self, *, silent: bool = False) -> None:
         """What is left of the process can reach nobody and write nothing, however it ends."""
-        self.world.network.crash(self.name)
+        self.world.network.crash(self.name, silent=silent)
         self._process.is_alive = False
         self.fs.life += 1
         for disk in self.stores.values():

@@ -273,11 +273,6 @@ class BrokerConfig:
         doc="A node that is silent for this long is fenced.",
         change="Higher where machines stall for seconds.",
     )  # fmt: skip
-    broker_session_grace_ms: int = _row(
-        300, 0, HOUR,
-        doc="A node whose session broke is fenced if it is not back after this.",
-        change="Higher where connections break often and come back at once.",
-    )  # fmt: skip
     replica_lag_time_max_ms: int = _row(
         10 * SECOND, 100, HOUR,
         doc="A follower that has not been level with the leader for this long leaves the ISR.",

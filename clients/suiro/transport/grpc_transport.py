@@ -71,6 +71,17 @@ class GrpcTransport:
             return _GrpcServerStream(lambda request: self._opened(call(request)), address, method)
         return _GrpcStream(self._opened(call()), address, method)
 
+    async def refuses(self, address: Address, *, timeout_s: float) -> bool:
+        try:
+            async with asyncio.timeout(timeout_s):
+                _, writer = await asyncio.open_connection(address.host, address.port)
+        except ConnectionRefusedError:
+            return True
+        except (OSError, TimeoutError):
+            return False
+        writer.close()
+        return False
+
     async def close(self) -> None:
         # gRPC's poller outlives this loop, and complains of what still arrives for it later.
         for call in list(self._open):

@@ -102,7 +102,7 @@ def test_out_of_the_isr_or_out_of_touch_it_serves_nobody() -> None:
         following.read(0)
     following.partition.on_state(replace(following.state, partition_epoch=PartitionEpoch(9)), B2)
     assert following.read(0) == COMMITTED
-    following.lease.on_broken()
+    following.lease.end()
     with pytest.raises(NotLeader):
         following.read(0)
 

@@ -48,7 +48,7 @@ def test_it_ends_at_once(how: str) -> None:
     if how == "fenced":
         noticed(lease, 1_600, fenced=True)
     else:
-        lease.on_broken()
+        lease.end()
     assert not lease.holds(1_700)
     lease.on_image(5)  # what was answered before has no effect any more
     assert not lease.holds(1_700)

@@ -74,7 +74,7 @@ async def test_a_leader_without_a_lease_lets_go_of_those_who_wait() -> None:
     partition.tick()
     assert not waiting.done()
     assert not told
-    partition._at.lease.on_broken()
+    partition._at.lease.end()
     partition.tick()
     with pytest.raises(NotLeader):
         await waiting

@@ -1,10 +1,10 @@
-"""Sessions: a broken stream is fenced after its grace, silence after the timeout."""
+"""Sessions: silence is fenced after the timeout, a dead process at once, a broken stream never."""
 
 from __future__ import annotations
 
 from suiro.model.ids import BrokerEpoch, NodeId
 
-from cluster.controller_quorum.sessions import SESSION_GRACE_MS, SESSION_TIMEOUT_MS, Sessions
+from cluster.controller_quorum.sessions import SESSION_TIMEOUT_MS, Sessions
 
 ONE, TWO = NodeId(1), NodeId(2)
 E1, E2 = BrokerEpoch(1), BrokerEpoch(2)
@@ -27,42 +27,47 @@ def test_silence_is_fenced_after_the_timeout() -> None:
     assert not sessions.is_alive(ONE, 1_000 + SESSION_TIMEOUT_MS)
 
 
-def test_a_broken_stream_is_fenced_after_the_grace() -> None:
+def test_a_broken_stream_proves_nothing() -> None:
     sessions = open_session()
-    sessions.on_broken(ONE, E1, 100, 1_000)
-    sessions.on_broken(ONE, E1, 100, 1_200)  # said twice: the first time counts
-    assert not sessions.is_alive(ONE, 1_000)
-    assert sessions.due(999 + SESSION_GRACE_MS) == []
-    assert sessions.due(1_000 + SESSION_GRACE_MS) == [(ONE, E1)]
-
-
-def test_the_grace_does_not_prolong_a_session() -> None:
-    sessions = open_session()
-    sessions.on_broken(ONE, E1, 100, SESSION_TIMEOUT_MS - 1)
+    sessions.on_broken(ONE, E1, 100)
+    assert not sessions.is_alive(ONE, 1_000)  # its successor may register
+    assert sessions.broken() == [(ONE, E1)]
+    assert sessions.due(SESSION_TIMEOUT_MS - 1) == []
     assert sessions.due(SESSION_TIMEOUT_MS) == [(ONE, E1)]
 
 
-def test_a_new_stream_within_the_grace_saves_it() -> None:
+def test_a_dead_process_is_due_at_once() -> None:
     sessions = open_session()
-    sessions.on_broken(ONE, E1, 100, 1_000)
+    sessions.on_dead(ONE, E1)  # its stream lives: whoever looked was wrong, or too early
+    assert sessions.due(1_000) == []
+    sessions.on_broken(ONE, E1, 100)
+    sessions.on_dead(ONE, E1)
+    assert sessions.broken() == []
+    assert sessions.due(1_000) == [(ONE, E1)]
+
+
+def test_a_new_stream_saves_it() -> None:
+    sessions = open_session()
+    sessions.on_broken(ONE, E1, 100)
     sessions.on_opened(ONE, E1, 101, 1_100)
+    sessions.on_dead(ONE, E1)  # the answer to a look from before
     assert sessions.is_alive(ONE, 1_100)
-    assert sessions.due(1_000 + SESSION_GRACE_MS) == []
+    assert sessions.due(1_400) == []
 
 
 def test_the_late_end_of_an_old_stream_means_nothing() -> None:
     sessions = open_session()
     sessions.on_opened(ONE, E1, 101, 500)
-    sessions.on_broken(ONE, E1, 100, 600)
+    sessions.on_broken(ONE, E1, 100)
     assert sessions.is_alive(ONE, 600)
-    assert sessions.due(600 + SESSION_GRACE_MS) == []
+    assert sessions.due(900) == []
 
 
 def test_an_old_incarnation_can_neither_keep_nor_break_the_new_session() -> None:
     sessions = open_session()
     sessions.on_registered(ONE, E2, 1_000)
     sessions.on_heard(ONE, E1, 3_500)
-    sessions.on_broken(ONE, E1, 100, 1_100)
+    sessions.on_broken(ONE, E1, 100)
     sessions.on_opened(ONE, E1, 102, 3_500)
     sessions.forget(ONE, E1)
     assert sessions.due(3_999) == []
@@ -88,7 +93,7 @@ def test_due_repeats_until_forgotten_and_is_ordered() -> None:
 
 def test_a_new_active_controller_gives_fresh_sessions() -> None:
     sessions = open_session()
-    sessions.on_broken(ONE, E1, 100, 10)
+    sessions.on_broken(ONE, E1, 100)
     sessions.restart([(TWO, E2)], 5_000)
     assert sessions.is_alive(TWO, 5_000)
     assert not sessions.is_alive(ONE, 5_000)

@@ -58,18 +58,18 @@ raft-sim: $(READY) ## N seeds of the Raft simulation
 replication-sim: $(READY) ## N seeds of the replication simulation
 	$(BIN)/python -m tests.sim.replication_sim --seeds $(N) --jobs 2
 
-txn-sim: $(READY) ## N seeds of the transaction simulation
-	$(BIN)/python -m tests.sim.txn_sim --seeds $(N) --jobs 2
-
-txn-model: $(READY) ## a million states of the transaction protocol, every order of events
-	$(BIN)/python -m tests.model.txn_model --states 1100000 --inits 2 --begun 2
-
 replication-faults: $(READY) nets ## 100 killed leaders, cut networks, rolling restarts, 4,000 partitions
 	$(ALONE) $(BIN)/python -m tests.cluster.replication_kill --kills 100
 	$(ALONE) $(BIN)/python -m tests.cluster.replication_partition
 	$(ALONE) $(BIN)/python -m tests.cluster.replication_roll
 	$(ALONE) $(BIN)/python -m tests.cluster.replication_scale --brokers 1
 	$(ALONE) $(BIN)/python -m tests.cluster.replication_scale --brokers 3
+
+txn-sim: $(READY) ## N seeds of the transaction simulation
+	$(BIN)/python -m tests.sim.txn_sim --seeds $(N) --jobs 2
+
+txn-model: $(READY) ## a million states of the transaction protocol, every order of events
+	$(BIN)/python -m tests.model.txn_model --states 1100000 --inits 2 --begun 2
 
 group-sim: $(READY) ## N seeds of the consumer group simulation
 	$(BIN)/python -m tests.sim.group_sim --seeds $(N) --jobs 2

@@ -97,6 +97,7 @@ def format_directory(
         "directory_id": identity.directory_name,
     }
     replace_file(fs, data_dir / IDENTITY_FILE, json.dumps(content, indent=1).encode() + b"\n")
+    fs.sync_directory(data_dir.parent)
     return identity
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from suiro.model.errors import InvalidTransaction
+from suiro.model.errors import ConcurrentTransaction, InvalidTransaction
 
 from cluster.host.machine import Decision
 from cluster.txncoord.table import Ending, ended, markers_of, moved, refusal
@@ -35,7 +35,9 @@ def end(
     it under the name of the next one.
     """
     txn = table.known(transactional_id)
-    if identity == txn.identity == txn.holder and txn.state not in DECIDED:
+    if identity == txn.identity == txn.holder:
+        if txn.state in DECIDED:
+            raise ConcurrentTransaction(f"the last one of {transactional_id!r} is being completed")
         how = Ending(EndedBy.CLIENT, txn.client, now_ms, commit)
         record = ended(table, txn, how)
         return Decision((record,), record.txn.holder, markers_of(record.txn))

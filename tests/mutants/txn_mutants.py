@@ -91,7 +91,7 @@ TXN_MUTANTS: tuple[Mutant, ...] = (
         "row 18: an end decides whatever is open",
         "T5",
         end.end,
-        "if identity == txn.identity == txn.holder and txn.state not in DECIDED:",
+        "if identity == txn.identity == txn.holder:",
         "if identity.producer_id == txn.identity.producer_id and txn.state not in DECIDED:",
     ),
     _one(

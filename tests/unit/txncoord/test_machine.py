@@ -60,6 +60,16 @@ def test_an_empty_transaction_that_ends_raises_the_epoch() -> None:
     coordinator.add(SECOND)
 
 
+def test_the_next_one_cannot_end_before_the_last_is_complete() -> None:
+    """It was told that it is fenced: a producer that aborts at once was lost for good."""
+    coordinator = Coordinator()
+    coordinator.init()
+    coordinator.add(FIRST)
+    assert coordinator.end(FIRST) == SECOND
+    with pytest.raises(ConcurrentTransaction):
+        coordinator.end(SECOND, commit=False)
+
+
 def test_nothing_joins_what_is_decided() -> None:
     coordinator = Coordinator()
     coordinator.init()

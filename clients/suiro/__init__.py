@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from suiro.model.error_base import SuiroError
     from suiro.model.ids import TopicPartition
     from suiro.model.record import Record
+    from suiro.polled import Polled
     from suiro.producer import Producer
     from suiro.settings import ConsumerSettings, ProducerSettings
     from suiro.shared import SharedTransactions, SharedWriter
@@ -38,6 +39,7 @@ __all__ = [
     "Consumer",
     "ConsumerSettings",
     "Outcome",
+    "Polled",
     "Producer",
     "ProducerSettings",
     "Record",
@@ -60,6 +62,7 @@ _HOME = {
     "Consumer": "suiro.consumer",
     "ConsumerSettings": "suiro.settings",
     "Outcome": "suiro.aio.shared",
+    "Polled": "suiro.polled",
     "Producer": "suiro.producer",
     "ProducerSettings": "suiro.settings",
     "Record": "suiro.model.record",

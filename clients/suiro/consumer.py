@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from suiro.aio.offsets import Bound
     from suiro.model.ids import TopicPartition
     from suiro.model.record import Record
+    from suiro.polled import Polled
     from suiro.settings import ConsumerSettings
 
 
@@ -142,11 +143,17 @@ class Consumer:
         """Go on at the earliest or latest offset, or at a timestamp (ms); returns the offset."""
         return self._loop.run(self._consumer.seek_to(partition, bound))
 
+    def seek_to_committed(self) -> None:
+        """Go back to where the group is, after a transaction that was aborted for instance; where
+        it has not been yet, `auto_offset_reset` decides.
+        """
+        self._loop.run(self._consumer.seek_to_committed())
+
     def offset_of(self, partition: TopicPartition, bound: Bound | int) -> int:
         """The earliest or latest offset, or the first one at or after a timestamp (ms)."""
         return self._loop.run(self._consumer.offset_of(partition, bound))
 
-    def poll(self, timeout_s: float = 1.0, *, max_records: int | None = None) -> list[Record]:
+    def poll(self, timeout_s: float = 1.0, *, max_records: int | None = None) -> Polled:
         """Records as soon as there are any, at most `max_records`; none after the timeout."""
         wanted = max_records or self._consumer.settings.max_poll_records
         until_s = monotonic() + timeout_s

@@ -1,8 +1,8 @@
 """What has been fetched of one partition and not been polled yet. Pure.
 
-Batches are decoded when a poll reaches them, into records or into columns; the two kinds of poll
-may be mixed. The position is where the next poll begins; the fetch end is where the next fetch
-does. Credit is given back by the chunk, once it is used up.
+Batches are decoded when a poll reaches them; what is taken are runs of their columns, for `polled`
+or `polled_table` to make something of. The position is where the next poll begins; the fetch end is
+where the next fetch does. Credit is given back by the chunk, once it is used up.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from suiro.model.columns import Columns, decode
+from suiro.model.columns import decode
+from suiro.polled import ColumnRun
 
 if TYPE_CHECKING:
     from suiro.model.batch import Buffer
     from suiro.model.ids import TopicPartition
-    from suiro.model.record import Record
+    from suiro.model.record import Records
 
 
 @dataclass(slots=True)
@@ -25,15 +26,6 @@ class _Chunk:
     next_offset: int
     last_epoch: int
     read: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnRun:
-    """Some rows of one batch: those from `start` up to `end`, not included."""
-
-    columns: Columns
-    start: int
-    end: int
 
 
 class FetchBuffer:
@@ -49,8 +41,7 @@ class FetchBuffer:
         """The same for the fetch end."""
         self.size = 0
         self._chunks: deque[_Chunk] = deque()
-        self._columns: Columns | None = None
-        self._records: list[Record] | None = None
+        self._records: Records | None = None
         self._taken = 0
         self._count = 0
         self._freed = 0
@@ -66,29 +57,16 @@ class FetchBuffer:
         self.fetch_end = next_offset
         self.fetched_epoch = last_epoch
 
-    def take(self, records_max: int) -> list[Record]:
+    def take(self, records_max: int) -> list[ColumnRun]:
         """Up to that many records from the position on; the position moves behind them."""
-        taken: list[Record] = []
-        while len(taken) < records_max and self._at_batch():
-            records = self._open_records()
-            end = min(self._taken + records_max - len(taken), self._count)
-            if not taken and self._taken == 0 and end == self._count:
-                taken = records
-            else:
-                taken += records[self._taken : end]
-            self._advance(end, records[end - 1].offset)
-        return taken
-
-    def take_columns(self, records_max: int) -> list[ColumnRun]:
-        """The same as runs of columns: no object is made per record."""
         runs: list[ColumnRun] = []
         left = records_max
         while left > 0 and self._at_batch():
-            assert self._columns is not None
+            assert self._records is not None
             end = min(self._taken + left, self._count)
-            runs.append(ColumnRun(self._columns, self._taken, end))
+            runs.append(ColumnRun(self._records, self._taken, end))
             left -= end - self._taken
-            self._advance(end, self._columns.offset_at(end - 1))
+            self._advance(end)
         return runs
 
     def take_credit(self) -> int:
@@ -96,13 +74,14 @@ class FetchBuffer:
         freed, self._freed = self._freed, 0
         return freed
 
-    def _advance(self, taken: int, offset: int) -> None:
-        assert self._columns is not None
+    def _advance(self, taken: int) -> None:
+        assert self._records is not None
+        columns = self._records.columns
         self._taken = taken
-        self.position = offset + 1
-        self.last_epoch = self._columns.header.leader_epoch
+        self.position = columns.offset_at(taken - 1) + 1
+        self.last_epoch = columns.header.leader_epoch
         if taken == self._count:
-            self._records = self._columns = None
+            self._records = None
             self._drop_read_chunk()
 
     def _at_batch(self) -> bool:
@@ -120,19 +99,12 @@ class FetchBuffer:
     def _open(self, chunk: _Chunk) -> None:
         columns = decode(chunk.data, chunk.read)
         chunk.read += columns.header.size
-        self._columns, self._records = columns, None
+        self._records = columns.records(self.partition.topic, self.partition.partition)
         self._count = len(columns)
         # The first batch may begin before the position: batches are never cut.
         self._taken = 0
         if columns.header.base_offset < self.position:
             self._taken = columns.index_of(self.position)
-
-    def _open_records(self) -> list[Record]:
-        if self._records is None:
-            assert self._columns is not None
-            topic, partition = self.partition.topic, self.partition.partition
-            self._records = list(self._columns.records(topic, partition))
-        return self._records
 
     def _drop_read_chunk(self) -> None:
         """Behind the last batch of a chunk: what was left out after it is passed over too."""

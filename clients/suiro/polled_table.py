@@ -21,8 +21,8 @@ from suiro.model.arrow import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from suiro.fetch_buffer import ColumnRun
     from suiro.model.ids import TopicPartition
+    from suiro.polled import ColumnRun
 
 TOPIC_TYPE: Final = pa.dictionary(pa.int32(), pa.string())
 POLLED_SCHEMA: Final = pa.schema(

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from suiro.aio.offsets import Bound
     from suiro.client_env import ClientEnv
-    from suiro.fetch_buffer import ColumnRun
     from suiro.model.record import Record
+    from suiro.polled import ColumnRun, Polled
 
     OnPartitions = Callable[[list[TopicPartition]], Awaitable[None] | None]
     Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]
@@ -210,13 +210,25 @@ class Consumer:
         self.seek(partition, offset)
         return offset
 
+    async def seek_to_committed(self) -> None:
+        """Go back to where the group is, after a transaction that was aborted for instance; where
+        it has not been yet, `auto_offset_reset` decides.
+        """
+        found = await self.committed(self.assignment())
+        new = [partition for partition in self.assignment() if partition not in found]
+        for partition, at in found.items():
+            self.fetcher.seek(partition, at.offset, at.leader_epoch, is_reset=False)
+        self.fetcher.remove(new)
+        self.fetcher.add(new)
+        await self.fetcher.locate(new)
+
     async def offset_of(self, partition: TopicPartition, bound: Bound | int) -> int:
         """The earliest or latest offset, or the first one at or after a timestamp (ms)."""
         return await self.fetcher.offset_of(partition, bound)
 
     # -- reading ----------------------------------------------------------------------------------
 
-    async def poll(self, timeout_s: float = 1.0, *, max_records: int | None = None) -> list[Record]:
+    async def poll(self, timeout_s: float = 1.0, *, max_records: int | None = None) -> Polled:
         """Records as soon as there are any, at most `max_records`; none after the timeout."""
         wanted = max_records or self.settings.max_poll_records
         until_s = self._loop.time() + timeout_s

@@ -23,6 +23,7 @@ from suiro.model.error_base import SuiroError
 from suiro.model.errors import InvalidRequest, NoPosition, OffsetOutOfRange
 from suiro.model.limits import FETCH_CHUNK_BYTES
 from suiro.nearest import nearest_replica
+from suiro.polled import Polled
 from suiro.retry import Backoff
 from suiro.transport.wire_errors import error_from_proto
 
@@ -31,9 +32,8 @@ if TYPE_CHECKING:
 
     from suiro._proto.common_pb2 import Isolation
     from suiro.connection import Connection
-    from suiro.fetch_buffer import ColumnRun
     from suiro.model.ids import Address, NodeId, TopicPartition
-    from suiro.model.record import Record
+    from suiro.polled import ColumnRun
     from suiro.settings import ConsumerSettings
     from suiro.transport.framing import Framed
 
@@ -175,19 +175,10 @@ class Fetcher:
 
     # -- taking (in any one thread) ---------------------------------------------------------------
 
-    def take(self, records_max: int) -> list[Record]:
+    def take(self, records_max: int) -> Polled:
         """What is there by now, at most so many records."""
-        self._raise_failure()
-        taken: list[Record] = []
-        for reading in self._in_turn():
-            assert reading.buffer is not None
-            with self._lock:
-                some = reading.buffer.take(records_max - len(taken))
-            taken = taken + some if taken else some
-            self._give_back(reading)
-            if len(taken) >= records_max:
-                break
-        return taken
+        taken = self.take_columns(records_max)
+        return Polled([run for _, runs in taken for run in runs])
 
     def take_columns(self, records_max: int) -> list[tuple[TopicPartition, list[ColumnRun]]]:
         """The same as runs of columns by partition."""
@@ -197,10 +188,10 @@ class Fetcher:
         for reading in self._in_turn():
             assert reading.buffer is not None
             with self._lock:
-                runs = reading.buffer.take_columns(left)
+                runs = reading.buffer.take(left)
             if runs:
                 taken.append((reading.partition, runs))
-                left -= sum(run.end - run.start for run in runs)
+                left -= sum(map(len, runs))
             self._give_back(reading)
             if left <= 0:
                 break

@@ -35,16 +35,16 @@ class Records(Sequence[Record]):
     Record is made anew each time it is asked for.
     """
 
-    __slots__ = ("_columns", "_fields", "_partition", "_topic")
+    __slots__ = ("_fields", "_partition", "_topic", "columns")
 
     def __init__(self, columns: Columns, topic: str, partition: int) -> None:
-        self._columns = columns
+        self.columns = columns
         self._topic = topic
         self._partition = partition
         self._fields: tuple[Sequence[object], ...] | None = None
 
     def __len__(self) -> int:
-        return len(self._columns)
+        return len(self.columns)
 
     def __iter__(self) -> Iterator[Record]:
         return self._make(self._materialised())
@@ -55,13 +55,20 @@ class Records(Sequence[Record]):
     def __getitem__(self, index: slice) -> list[Record]: ...
     def __getitem__(self, index: int | slice) -> Record | list[Record]:
         if isinstance(index, slice):
-            return list(self._make(field[index] for field in self._materialised()))
+            return list(self._slice(index))
         fields = (field[index] for field in self._materialised())
         return Record._make((self._topic, self._partition, *fields))
 
+    def between(self, start: int, end: int) -> Iterator[Record]:
+        """Those from `start` up to `end`, not included."""
+        return iter(self) if end - start == len(self) else self._slice(slice(start, end))
+
+    def _slice(self, places: slice) -> Iterator[Record]:
+        return self._make(field[places] for field in self._materialised())
+
     def _materialised(self) -> tuple[Sequence[object], ...]:
         if self._fields is None:
-            columns = self._columns
+            columns = self.columns
             self._fields = (
                 columns.offsets_list(),
                 columns.timestamps_list(),

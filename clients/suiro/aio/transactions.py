@@ -8,6 +8,7 @@ once, so that nobody waits for it.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from suiro._proto import groupcoord_pb2 as group_pb
@@ -97,6 +98,16 @@ class Transactions:
     def is_open(self) -> bool:
         return self._core.state in {State.OPEN, State.MUST_ABORT}
 
+    @property
+    def identity(self) -> ProducerIdentity:
+        """Of the transaction that is open, or of the next one."""
+        return self._core.identity
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether another transaction can be begun, now or after this one has ended."""
+        return self._core.state is not State.FENCED
+
     def check_open(self) -> None:
         """Raise unless a record may be sent now."""
         core = self._core
@@ -147,6 +158,14 @@ class Transactions:
         self._records.abandon(TransactionAborted(f"{self.transactional_id}: it is being aborted"))
         self._core.abort()
         await self._end("aborted")
+
+    async def settle(self) -> None:
+        """Ask again for an end whose answer did not come, and abort what is open."""
+        if self._core.state is State.COMMITTING:
+            with suppress(TransactionAborted):
+                await self._end("committed")
+        if self._core.state in {State.OPEN, State.MUST_ABORT, State.ABORTING}:
+            await self.abort()
 
     async def _end(self, how: str) -> None:
         await self._advance()

@@ -37,11 +37,12 @@ class Crowd:
         self._settings = json.dumps(settings)
         self._journals: list[JournalReader] = []
         self._own: list[Event] = []
-        self.running: dict[str, subprocess.Popen[bytes]] = {}
-        """Members and the process each is in."""
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.running: set[str] = set()
+        """The members that were told to be there."""
 
-    def start(self, *members: str) -> None:
-        """One process with these members in it."""
+    def start(self, *members: str, join: bool = True) -> None:
+        """One process with these members in it, who join at once or when they are told to."""
         journal = self._directory / f"history-{len(self._journals)}.jsonl"
         self._journals.append(JournalReader(journal))
         command = [sys.executable, "-m", "tests.cluster.group_member", self._bootstrap, GROUP]
@@ -49,39 +50,44 @@ class Crowd:
             [*command, TOPIC, str(journal), self._settings], stdin=subprocess.PIPE
         )
         for member in members:
-            self.running[member] = process
-            self.order("join", member)
+            self._processes[member] = process
+            if join:
+                self.order("join", member)
 
     def order(self, what: str, member: str) -> None:
         """`join` or `leave`: the process lives on."""
-        pipe = self.running[member].stdin
+        if what == "join":
+            self.running.add(member)
+        else:
+            self.running.remove(member)
+        pipe = self._processes[member].stdin
         assert pipe is not None
         pipe.write(f"{what} {member}\n".encode())
         pipe.flush()
 
     def kill(self, member: str) -> float:
         """kill -9 of the process; when that was."""
-        process = self.running[member]
+        process = self._processes[member]
         killed_s = self._gone(process)
         process.kill()
         process.wait()
         assert process.stdin is not None
         process.stdin.close()
-        self.running = {m: p for m, p in self.running.items() if p is not process}
+        self.running -= {name for name, its in self._processes.items() if its is process}
         return killed_s
 
     def freeze(self, member: str) -> float:
         """The process hangs from now on, with its connections open."""
-        frozen_s = self._gone(self.running[member])
-        self.running[member].send_signal(signal.SIGSTOP)
+        frozen_s = self._gone(self._processes[member])
+        self._processes[member].send_signal(signal.SIGSTOP)
         return frozen_s
 
     def thaw(self, member: str) -> None:
-        self.running[member].send_signal(signal.SIGCONT)
+        self._processes[member].send_signal(signal.SIGCONT)
 
     def _gone(self, process: subprocess.Popen[bytes]) -> float:
         now_s = time.monotonic()
-        for name in (name for name, its in self.running.items() if its is process):
+        for name in (name for name, its in self._processes.items() if its is process):
             self._own.append(Event(now_s, name, Kind.GONE))
         return now_s
 
@@ -93,7 +99,7 @@ class Crowd:
 
     def close(self) -> None:
         """Everybody leaves in order; whoever does not is killed."""
-        processes = set(self.running.values())
+        processes = {process for process in self._processes.values() if process.poll() is None}
         self.running.clear()
         for process in processes:
             process.send_signal(signal.SIGCONT)

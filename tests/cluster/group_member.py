@@ -26,7 +26,7 @@ from suiro.model.ids import TopicPartition
 from tests.checkers.groups import Event, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Coroutine, Iterable
 
     from suiro.model.record import Record
 
@@ -143,41 +143,58 @@ def _runs(offsets: list[int]) -> list[tuple[int, int]]:
     return [(part[0], part[-1] + 1) for part in parts]
 
 
-async def host(bootstrap: str, group: str, topic: str, journal: Journal, settings: str) -> None:
-    """Members come and go by the orders on standard input."""
-    given = json.loads(settings)
-    members: dict[str, tuple[JournaledMember, asyncio.Task[None]]] = {}
-    orders = asyncio.StreamReader()
-    await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(orders), sys.stdin
-    )
-    while line := (await orders.readline()).decode().split():
-        order, name = line
-        if order == "join":
-            consumer = Consumer(
-                bootstrap,
-                group_id=group,
-                client_id=name,
-                auto_offset_reset="earliest",
-                enable_auto_commit=False,
-                **given,
-            )
-            member = JournaledMember(consumer, name, journal)
-            members[name] = member, asyncio.create_task(member.live(topic), name=name)
-        else:
-            member, task = members.pop(name)
-            member.stop.set()
-            await task
-    for member, _ in members.values():
-        member.stop.set()
-    for _, task in members.values():
-        await task
+class Host:
+    """Members in one process, who come and go as they are told, each at its own pace."""
+
+    def __init__(self, bootstrap: str, group: str, journal: Journal, settings: str) -> None:
+        self._bootstrap = bootstrap
+        self._group = group
+        self._journal = journal
+        self._settings = json.loads(settings)
+        self._members: dict[str, tuple[JournaledMember, asyncio.Task[None]]] = {}
+
+    async def run(self, topic: str) -> None:
+        orders = asyncio.StreamReader()
+        await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(orders), sys.stdin
+        )
+        async with asyncio.TaskGroup() as tasks:
+            while line := (await orders.readline()).decode().split():
+                order, name = line
+                if order == "join":
+                    member, life = self._join(name, topic, self._members.get(name))
+                    self._members[name] = member, tasks.create_task(life, name=name)
+                else:
+                    self._members[name][0].stop.set()
+            for member, _ in self._members.values():
+                member.stop.set()
+
+    def _join(
+        self, name: str, topic: str, former: tuple[JournaledMember, asyncio.Task[None]] | None
+    ) -> tuple[JournaledMember, Coroutine[None, None, None]]:
+        consumer = Consumer(
+            self._bootstrap,
+            group_id=self._group,
+            client_id=name,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            **self._settings,
+        )
+        member = JournaledMember(consumer, name, self._journal)
+
+        async def live() -> None:
+            if former is not None:
+                await asyncio.wait([former[1]])
+            await member.live(topic)
+
+        return member, live()
 
 
 def main() -> None:
     bootstrap, group, topic, history, settings = sys.argv[1:]
     with Path(history).open("a", buffering=1) as file:
-        asyncio.run(host(bootstrap, group, topic, Journal(time.monotonic, file), settings))
+        journal = Journal(time.monotonic, file)
+        asyncio.run(Host(bootstrap, group, journal, settings).run(topic))
 
 
 if __name__ == "__main__":

@@ -116,8 +116,10 @@ class GroupMember:
     async def _find(self, partitions: Partitions) -> dict[TopicPartition, OffsetAndMetadata]:
         """Where to begin: where the group is, and else where `auto_offset_reset` says."""
         timeout_s = self._settings.request_timeout_ms / 1000
-        topics = {partition.topic for partition in partitions}
-        await self._connection.refresh(topics, timeout_s=timeout_s, must_exist=True)
+        # What is known of the others will do: a leader that has moved says so when it is asked.
+        unknown = {p.topic for p in partitions if self._connection.leader(p) is None}
+        if unknown:
+            await self._connection.refresh(unknown, timeout_s=timeout_s, must_exist=True)
         found = await self.offsets.fetch(
             partitions,
             require_stable=self._settings.isolation == "read_committed",

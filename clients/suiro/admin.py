@@ -64,6 +64,18 @@ class Admin:
         """Delete a topic and its records."""
         self._loop.run(self._admin.delete_topic(name))
 
+    def delete_records(self, partition: TopicPartition, before: int) -> int:
+        """Delete the records of a partition below an offset (-1: all that are committed); returns
+        where its log starts now.
+        """
+        return self._loop.run(self._admin.delete_records(partition, before))
+
+    def delete_records_before_time(self, partition: TopicPartition, before_ms: int) -> int:
+        """Delete what comes before the first record at or after a point in time, in ms since
+        1970; returns where the log starts now.
+        """
+        return self._loop.run(self._admin.delete_records_before_time(partition, before_ms))
+
     def topics(self) -> dict[str, TopicInfo]:
         """Every topic, by name."""
         return self._loop.run(self._admin.topics())

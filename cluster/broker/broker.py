@@ -9,6 +9,7 @@ from cluster.broker.log_directories import LogDirectories
 from cluster.broker.producer_ids import ProducerIds
 from cluster.broker.replicas import Replicas
 from cluster.broker.replication_role import is_outside
+from cluster.broker.retention import Retention
 from cluster.broker.service import AdminProxy, BrokerService
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class Broker:
             epoch = self.replicas.broker_epoch
             tasks.create_task(self.replicas.hub.run(epoch), name="replication")
             tasks.create_task(self._producer_ids.run(epoch), name="producer ids")
+            retention = Retention(self.replicas, self._env.clock)
+            tasks.create_task(retention.run(), name="retention")
 
     async def close(self, broker_epoch: BrokerEpoch | None) -> None:
         """Close everything; with an epoch, the shutdown is marked as clean."""

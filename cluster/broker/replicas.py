@@ -15,7 +15,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from suiro._proto.common_pb2 import HelloReply
-from suiro.model.configs import topic_config
+from suiro.model.configs import CleanupPolicy, topic_config
 from suiro.model.error_base import SuiroError
 from suiro.model.errors import NotLeader, TopicIdMismatch, UnknownTopicOrPartition
 from suiro.model.ids import NO_BROKER_EPOCH, NodeId, TopicPartition
@@ -247,6 +247,7 @@ def log_config(config: TopicConfig) -> LogConfig:
         flush_interval_messages=config.flush_messages,
         retention_ms=config.retention_ms,
         retention_bytes=config.retention_bytes,
+        deletes=config.cleanup_policy is not CleanupPolicy.COMPACT,
     )
 
 

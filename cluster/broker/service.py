@@ -23,6 +23,7 @@ from cluster.broker.markers import MarkerHandler
 from cluster.broker.metadata_view import describe_brokers, describe_topics
 from cluster.broker.produce import ProduceHandler
 from cluster.broker.replica_view import describe_replicas
+from cluster.broker.retention import Retention
 from cluster.broker.txn_verify import TxnVerifier
 from cluster.host.txn_owner import TxnOwner
 
@@ -63,6 +64,7 @@ class BrokerService:
         self._produce = ProduceHandler(replicas, verifier)
         self._markers = MarkerHandler(replicas, env.clock)
         self._fetch = FetchHandler(replicas)
+        self._retention = Retention(replicas, env.clock)
 
     def routes(self) -> list[Route]:
         return [
@@ -76,6 +78,7 @@ class BrokerService:
             Route(BrokerMethods.LIST_OFFSETS, self.list_offsets),
             Route(BrokerMethods.REPLICATE, self._replicas.hub.sender.replicate),
             Route(BrokerMethods.WRITE_TXN_MARKERS, self._markers.write_markers),
+            Route(BrokerMethods.DELETE_RECORDS, self._retention.delete_records),
             Route(BrokerMethods.DESCRIBE_PRODUCERS, self.describe_producers),
             Route(BrokerMethods.DESCRIBE_REPLICAS, self.describe_replicas),
         ]

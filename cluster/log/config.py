@@ -43,6 +43,8 @@ class LogConfig:
     flush_interval_messages: int = 10_000
     retention_ms: int = SEGMENT_MS_DEFAULT
     retention_bytes: int = FOREVER
+    deletes: bool = True
+    """Whether old segments go by the two limits above (cleanup.policy has `delete`)."""
     producer_expiry_ms: int = 24 * 3600 * 1000
 
     def __post_init__(self) -> None:

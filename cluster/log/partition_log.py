@@ -25,7 +25,7 @@ from suiro.model.limits import CHECKPOINT_MS
 from cluster.log.config import Flush
 from cluster.log.drafts import LeaderDraft, draft_replica
 from cluster.log.recovery import Recovery, rebuild_state
-from cluster.log.retention import SegmentFacts, retained_from
+from cluster.log.retention import retained_from, segment_facts
 from cluster.log.segment import RELATIVE_MAX
 from cluster.log.segment_run import SegmentRun
 from cluster.log.state import LogState
@@ -154,9 +154,12 @@ class PartitionLog:
         return self._state.producers
 
     def last_stable_offset(self, high_watermark: Offset) -> Offset:
-        """Up to where every transaction is decided, by markers below the high watermark."""
+        """Up to where every transaction is decided, by markers below the high watermark; never
+        below the log start, also if a transaction began there.
+        """
         self._state.producers.forget_decided(high_watermark)
-        return self._state.producers.last_stable_offset(high_watermark)
+        stable = self._state.producers.last_stable_offset(high_watermark)
+        return max(stable, min(self._log_start, high_watermark))
 
     def aborted(self, start: Offset, end: Offset) -> list[AbortedRange]:
         """The aborted transactions that have an offset in [start, end)."""
@@ -347,10 +350,7 @@ class PartitionLog:
 
     def apply_retention(self, high_watermark: Offset, now_ms: int) -> Offset:
         """Trim what the settings allow; returns the log start."""
-        facts = [
-            SegmentFacts(segment.base, segment.end, segment.size, segment.max_timestamp_ms)
-            for segment in self._segments
-        ]
+        facts = [segment_facts(segment, self._segments.active) for segment in self._segments]
         start = retained_from(facts, self.config, limit=high_watermark, now_ms=now_ms)
         self.trim_to(start)
         return self._log_start

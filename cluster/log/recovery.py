@@ -240,6 +240,7 @@ class Recovery:
         for first in active.walk():
             stamped_ms = first.header.max_timestamp_ms
             active.first_append_ms = stamped_ms if 0 <= stamped_ms <= self._now_ms else self._now_ms
+            active.last_append_ms = self._now_ms
             return
 
 

@@ -1,4 +1,4 @@
-"""Which segments may go, by time and by bytes. Whole segments only, always the oldest first."""
+"""Pure: which segments may go, by time and by bytes; whole ones only, always the oldest first."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from suiro.model.ids import Offset
 
     from cluster.log.config import LogConfig
+    from cluster.log.segment import Segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,20 @@ class SegmentFacts:
     end: Offset
     size_bytes: int
     max_timestamp_ms: int
+    last_append_ms: int = NO_TIMESTAMP_MS
+    """When something was last written to it, by this node's clock; -1 if that is long ago."""
+
+
+def segment_facts(segment: Segment, active: Segment) -> SegmentFacts:
+    """What is known of a segment; `active` is the one that is written to."""
+    appended_ms = segment.last_append_ms if segment is active else None
+    return SegmentFacts(
+        segment.base,
+        segment.end,
+        segment.size,
+        segment.max_timestamp_ms,
+        NO_TIMESTAMP_MS if appended_ms is None else appended_ms,
+    )
 
 
 def retained_from(
@@ -35,7 +50,8 @@ def retained_from(
     Nothing at or above `limit` (the high watermark) goes. The last segment goes by time only: by
     size it is what the limit is measured with. A segment goes by time when its newest record is too
     old, so a record with a timestamp in the future holds its segment; one without timestamps
-    goes by bytes only.
+    goes by bytes only. What has just been written stays for the time too, whatever its timestamps
+    say: a segment that is still written to is not old.
     """
     start = segments[0].base
     excess_bytes = sum(segment.size_bytes for segment in segments) - config.retention_bytes
@@ -52,4 +68,5 @@ def retained_from(
 def _is_old(segment: SegmentFacts, config: LogConfig, now_ms: int) -> bool:
     if config.retention_ms == FOREVER or segment.max_timestamp_ms == NO_TIMESTAMP_MS:
         return False
-    return now_ms - segment.max_timestamp_ms > config.retention_ms
+    newest_ms = max(segment.max_timestamp_ms, segment.last_append_ms)
+    return now_ms - newest_ms > config.retention_ms

@@ -68,6 +68,7 @@ class Segment:
         self.max_timestamp_ms = NO_TIMESTAMP_MS
         self.last_epoch: int = NO_LEADER_EPOCH
         self.first_append_ms: int | None = None
+        self.last_append_ms: int | None = None
         self._max_timestamp_relative = 0
         self._interval_bytes = interval_bytes
         self._offsets = OffsetIndex()
@@ -112,6 +113,7 @@ class Segment:
         self.data.append(parts)
         if self.first_append_ms is None:
             self.first_append_ms = now_ms
+        self.last_append_ms = now_ms
         for header in headers:
             self._account(header)
         assert self.size == self.data.size

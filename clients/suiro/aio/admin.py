@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from suiro._proto import admin_pb2 as pb
 from suiro._proto.common_pb2 import TopicPartition as WirePartition
 from suiro.aio.group_admin import GroupAdmin
+from suiro.aio.log_admin import delete_records, delete_records_before_time
 from suiro.aio.moving import moving_partitions
 from suiro.client_env import real_env
 from suiro.connection import Connection
@@ -91,6 +92,20 @@ class Admin:
         reply = await self.ask(AdminMethods.DELETE_TOPICS, pb.DeleteTopicsRequest(names=[name]))
         raise_if_error(reply.results[0].error)
         self.connection.topics.pop(name, None)
+
+    async def delete_records(self, partition: TopicPartition, before: int) -> int:
+        """Delete the records of a partition below an offset (-1: all that are committed); returns
+        where its log starts now.
+        """
+        return await delete_records(self.connection, partition, before, timeout_s=self.timeout_s)
+
+    async def delete_records_before_time(self, partition: TopicPartition, before_ms: int) -> int:
+        """Delete what comes before the first record at or after a point in time, in ms since
+        1970; returns where the log starts now.
+        """
+        return await delete_records_before_time(
+            self.connection, partition, before_ms, timeout_s=self.timeout_s
+        )
 
     async def topics(self) -> dict[str, TopicInfo]:
         """Every topic, by name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -38,6 +39,21 @@ def parse_rate(text: str | None) -> int:
     if found is None:
         raise InvalidRequest(f"'{text}' is not a rate; write it as 50MB/s")
     return int(float(found[1]) * UNITS[found[2] or ""])
+
+
+def parse_time_ms(text: str) -> int:
+    """`2026-11-18T12:00:00Z`, or milliseconds since 1970."""
+    if text.isdecimal():
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidRequest(
+            f"'{text}' is not a time; write it as 2026-11-18T12:00:00Z, or as milliseconds"
+        ) from None
+    if moment.tzinfo is None:
+        raise InvalidRequest(f"'{text}' needs a time zone: {text}Z, or {text}+01:00")
+    return round(moment.timestamp() * 1000)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

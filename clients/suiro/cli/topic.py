@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from suiro.cli.common import Bootstrap, Output, TopicName, parse_rate, print_table
+from suiro.cli.common import Bootstrap, Output, TopicName, parse_rate, parse_time_ms, print_table
 from suiro.model.errors import InvalidConfig, InvalidRequest
+from suiro.model.ids import TopicPartition
 from suiro.model.records import Recovery
 
 if TYPE_CHECKING:
@@ -158,6 +159,38 @@ def add_partitions(
         has = len(admin.describe_topic(topic).partitions)
         admin.add_partitions(topic, has + number)
     typer.echo(f"{topic} has {has + number} partitions")
+
+
+@topics.command()
+def trim(
+    topic: TopicName,
+    partition: Annotated[int, typer.Option("--partition", "-p", help="Which one.")],
+    before: Annotated[
+        int | None, typer.Option(help="Delete what is below this offset; -1: everything.")
+    ] = None,
+    before_time: Annotated[
+        str | None, typer.Option(help="Delete what is older: 2026-11-18T12:00:00Z, or ms.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    bootstrap: Bootstrap = None,
+) -> None:
+    """Delete the oldest records of a partition, for good.
+
+    Example: suiro topic trim orders --partition 0 --before 1000 --yes
+    """
+    from suiro.admin import Admin
+
+    if (before is None) == (before_time is None):
+        raise InvalidRequest("say either --before or --before-time")
+    where = TopicPartition(topic, partition)
+    if not yes:
+        typer.confirm(f"Delete the oldest records of {where}?", abort=True)
+    with Admin(bootstrap) as admin:
+        if before is not None:
+            start = admin.delete_records(where, before)
+        else:
+            start = admin.delete_records_before_time(where, parse_time_ms(before_time or ""))
+    typer.echo(f"{where} starts at offset {start}")
 
 
 @topics.command()

@@ -240,3 +240,10 @@ def test_retention_goes_oldest_first_and_by_bytes_where_nothing_has_a_timestamp(
     assert retained_from(silent, by_time, limit=Offset(20), now_ms=1_000) == 0
     by_bytes = LogConfig(retention_ms=10, retention_bytes=100)
     assert retained_from(silent, by_bytes, limit=Offset(20), now_ms=1_000) == 10
+
+
+def test_what_has_just_been_written_is_not_old_whatever_its_timestamps_say() -> None:
+    config = LogConfig(retention_ms=100)
+    backfilled = SegmentFacts(Offset(0), Offset(5), 10, max_timestamp_ms=1, last_append_ms=950)
+    assert retained_from([backfilled], config, limit=Offset(5), now_ms=1_000) == 0
+    assert retained_from([backfilled], config, limit=Offset(5), now_ms=1_051) == 5

@@ -13,12 +13,12 @@ from time import monotonic  # noqa: TID251 - the waiting of an ordinary thread
 from typing import TYPE_CHECKING, Final, Self
 
 from suiro import aio
-from suiro.fetch_buffer import ColumnRun
 from suiro.loop_thread import LoopThread
 from suiro.model.errors import OffsetOutOfRange, TimedOut
 from suiro.model.ids import TopicPartition
 
 from pyspark_suiro.errors import DataLoss
+from pyspark_suiro.rows import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,14 +74,17 @@ class RangeReader:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def runs(self) -> Iterator[ColumnRun]:
+    def runs(self) -> Iterator[Rows]:
         """The records, as rows of batches."""
         position = self._wanted.start
         moved_s = monotonic()
         while position < self._wanted.end:
             self._arrived.clear()
-            yield from self._take()
-            now = self._consumer.position(self._partition)
+            try:
+                yield from self._take()
+                now = self._consumer.position(self._partition)
+            except OffsetOutOfRange as error:
+                now = self._pass_over(position, error)
             if now > position:
                 position, moved_s = now, monotonic()
             elif not self._arrived.wait(STALLED_S) or monotonic() - moved_s > STALLED_S:
@@ -90,25 +93,27 @@ class RangeReader:
                     f"{self._wanted.end}) within {STALLED_S:g} s. Has the partition a leader?"
                 )
 
-    def _take(self) -> Iterator[ColumnRun]:
-        try:
-            taken = self._consumer.take_columns(TAKE_ROWS)
-        except OffsetOutOfRange as error:
-            self._pass_over(error)
-            return
-        for _, runs in taken:
+    def _take(self) -> Iterator[Rows]:
+        for _, runs in self._consumer.take_columns(TAKE_ROWS):
             for run in runs:
                 end = min(run.end, run.columns.index_of(self._wanted.end))
-                if run.start < end:
-                    yield run if end == run.end else ColumnRun(run.columns, run.start, end)
+                if run.start < end and not run.columns.header.is_control:
+                    yield Rows(run.columns, run.start, end)
 
-    def _pass_over(self, error: OffsetOutOfRange) -> None:
-        """The log begins later than when the range was planned."""
+    def _pass_over(self, position: int, error: OffsetOutOfRange) -> int:
+        """The log begins later than when the range was planned, or ends before it: where to go on.
+
+        A log that ends earlier has lost records in an unclean election; there is nothing to read.
+        """
         if self._options.fail_on_data_loss:
-            raise DataLoss(f"{error.message}: records were deleted before they were read") from None
+            raise DataLoss(f"{error.message}: records were lost before they were read") from None
         earliest = self._loop.run(self._consumer.offset_of(self._partition, aio.Bound.EARLIEST))
+        if not position < earliest < self._wanted.end:
+            log.warning("%s; nothing is left of the range up to %d", error, self._wanted.end)
+            return self._wanted.end
         log.warning("%s; going on at %d", error, earliest)
         self._loop.run(self._seek(earliest))
+        return earliest
 
     async def _seek(self, offset: int) -> None:
         self._consumer.seek(self._partition, offset)

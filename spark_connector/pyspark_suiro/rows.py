@@ -20,12 +20,21 @@ from pyspark_suiro.values import parse_values
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from suiro.fetch_buffer import ColumnRun
+    from suiro.model.columns import Columns
 
     from pyspark_suiro.offsets import Place
 
 ROWS_MIN: Final = 10_000
 BYTES_MAX: Final = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Some records of one batch: those from `start` up to `end`, not included."""
+
+    columns: Columns
+    start: int
+    end: int
 
 
 @dataclass(slots=True)
@@ -37,7 +46,7 @@ class RowMaker:
     value_format: str = ""
     _constants: dict[str, pa.Array] = field(default_factory=dict)
 
-    def batches(self, runs: Iterable[ColumnRun]) -> Iterator[pa.RecordBatch]:
+    def batches(self, runs: Iterable[Rows]) -> Iterator[pa.RecordBatch]:
         """The rows of all runs, in order."""
         waiting: list[pa.RecordBatch] = []
         rows = size = 0
@@ -52,7 +61,7 @@ class RowMaker:
         if waiting:
             yield self._finish(waiting)
 
-    def _part(self, run: ColumnRun) -> pa.RecordBatch:
+    def _part(self, run: Rows) -> pa.RecordBatch:
         """The columns of one run that come from the log."""
         count = run.end - run.start
         rows = to_arrow(run.columns, headers=HEADERS in self.schema.names)

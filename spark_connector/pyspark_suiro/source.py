@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql.datasource import DataSource
 
 from pyspark_suiro.options import parse_source
-from pyspark_suiro.reader import BatchReader, FilteringBatchReader, StreamReader
 from pyspark_suiro.schema import source_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceReader
     from pyspark.sql.types import StructType
+
+    from pyspark_suiro.reader import StreamReader
 
 PUSHDOWN_WORKER: Final = "pyspark.sql.worker.data_source_pushdown_filters"
 """The program in which Spark offers filters. No session is at hand where readers are made, so this
@@ -22,7 +23,9 @@ is how to tell whether filters are on.
 
 
 class SuiroSource(DataSource):
-    """`format("suiro")`"""
+    """`format("suiro")`. The client is imported where it is needed first: most of Spark's Python
+    processes only look at names and options.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -32,8 +35,12 @@ class SuiroSource(DataSource):
         return source_ddl(parse_source(self.options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        from pyspark_suiro.reader import BatchReader, FilteringBatchReader
+
         kind = FilteringBatchReader if PUSHDOWN_WORKER in sys.modules else BatchReader
         return kind(schema, self.options)
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name
+        from pyspark_suiro.reader import StreamReader
+
         return StreamReader(schema, self.options)

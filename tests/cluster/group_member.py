@@ -116,7 +116,7 @@ class JournaledMember:
         for partition in partitions:
             self._journal.add(self.name, Kind.LOST, str(partition))
 
-    def _on_records(self, records: list[Record]) -> None:
+    def _on_records(self, records: Iterable[Record]) -> None:
         ranges: dict[str, list[int]] = defaultdict(list)
         for record in records:
             ranges[str(TopicPartition(record.topic, record.partition))].append(record.offset)

@@ -2,7 +2,8 @@
 
 The names that Kafka's users know are accepted where they mean the same; a wrong name is refused
 with the nearest right one. Where to connect comes from, in this order: the argument, the
-environment variable SUIRO, the node that `suiro up` starts on this machine.
+environment variable SUIRO, the context that SUIRO_CONTEXT names, the current context, the node that
+`suiro up` starts on this machine.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
+from suiro.contexts import bootstrap_of_context
 from suiro.model.batch import Compression
 from suiro.model.errors import InvalidSetting
 from suiro.model.ids import Address
@@ -33,7 +35,8 @@ S = TypeVar("S")
 
 def parse_bootstrap(text: str | None = None) -> tuple[Address, ...]:
     """`suiro://host:port,host:port` (the scheme and the ports may be left out) as addresses."""
-    given = text or os.environ.get(ENVIRONMENT) or f"127.0.0.1:{DEFAULT_PORT}"
+    given = text or os.environ.get(ENVIRONMENT) or bootstrap_of_context()
+    given = given or f"127.0.0.1:{DEFAULT_PORT}"
     addresses = tuple(_parse_address(part) for part in given.removeprefix(SCHEME).split(","))
     return tuple(dict.fromkeys(addresses))
 

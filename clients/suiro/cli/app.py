@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from suiro.cli.consume import consume
+from suiro.cli.context import contexts
 from suiro.cli.group import groups
 from suiro.cli.leader import leaders
 from suiro.cli.logs import logs
@@ -29,6 +30,7 @@ app.command()(up)
 app.command()(down)
 app.command()(produce)
 app.command()(consume)
+app.add_typer(contexts, name="context")
 app.add_typer(topics, name="topic")
 app.add_typer(groups, name="group")
 app.add_typer(leaders, name="leader")

@@ -19,7 +19,8 @@ Bootstrap = Annotated[
         "--bootstrap",
         "-b",
         envvar="SUIRO",
-        help="Where the cluster is: suiro://host:port,… (default: the one `suiro up` starts here).",
+        help="Where the cluster is: suiro://host:port,… (default: --context NAME, the current "
+        "context, or what `suiro up` starts here).",
         show_default=False,
     ),
 ]

@@ -23,6 +23,8 @@ from suiro.model.limits import BATCH_BYTES_MAX, MIB, PRODUCE_IN_FLIGHT_MAX
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from suiro.assignor import Assignor
+
 DEFAULT_PORT: Final = 9750
 """Where the first broker of `suiro up` listens, and where every client looks."""
 
@@ -165,8 +167,10 @@ class ConsumerSettings:
     """The consumer group; empty: none, and partitions are assigned by hand."""
     group_instance_id: str = ""
     """A name that survives restarts: the member keeps its partitions through one."""
-    assignors: tuple[str, ...] = ("cooperative-sticky",)
-    """In order of preference: range, roundrobin, sticky, cooperative-sticky, or your own."""
+    assignors: tuple[str | Assignor, ...] = ("cooperative-sticky",)
+    """In order of preference: range, roundrobin, sticky, cooperative-sticky, or a function of your
+    own (`suiro.assignor`).
+    """
     enable_auto_commit: bool = True
     """Commit what polls have returned, every `auto_commit_interval_ms` and when leaving."""
     auto_commit_interval_ms: float = 5_000.0

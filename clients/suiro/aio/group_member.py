@@ -16,6 +16,7 @@ from suiro.aio.group_offsets import GroupMembership, GroupOffsets, OffsetAndMeta
 from suiro.aio.group_session import GroupSession
 from suiro.aio.offsets import Bound
 from suiro.aio.tasks import TaskScope
+from suiro.assignor import name_of
 from suiro.membership import MemberConfig, Membership
 from suiro.model.error_base import SuiroError
 from suiro.model.errors import InvalidRequest, NoPosition
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from suiro.aio.fetcher import Fetcher
     from suiro.aio.group_inbox import Begin
-    from suiro.aio.group_session import Assignor
     from suiro.connection import Connection
     from suiro.membership import Lost, Partitions, Revoke
     from suiro.model.ids import TopicPartition
@@ -52,7 +52,6 @@ class GroupMember:
         self._settings = settings
         self._coordinators = coordinators.groups(connection)
         self.offsets = GroupOffsets(connection, self._coordinators, settings.group_id)
-        self.assignors: dict[str, Assignor] = {}
         self._session: GroupSession | None = None
         self._scope = TaskScope("group member")
         self._inbox = GroupInbox(
@@ -75,7 +74,7 @@ class GroupMember:
             group=settings.group_id,
             topics=topics,
             pattern=pattern,
-            assignors=(*self.assignors, *settings.assignors),
+            assignors=tuple(map(name_of, settings.assignors)),
             instance_id=settings.group_instance_id,
             rack=settings.client_rack,
             session_timeout_ms=int(settings.session_timeout_ms),
@@ -88,7 +87,7 @@ class GroupMember:
             self._coordinators,
             Membership(config, self._new_id),
             on_event=self._inbox.add,
-            assignors=self.assignors,
+            assignors={name_of(a): a for a in settings.assignors if not isinstance(a, str)},
         )
         self._scope.start(self._session.run(), "session")
 

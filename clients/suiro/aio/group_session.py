@@ -11,6 +11,7 @@ import logging
 from collections import deque
 from typing import TYPE_CHECKING
 
+from suiro.assignor import group_to_assign
 from suiro.cancellation import heed_cancellation
 from suiro.membership import Assign, Compute, Connect, Fail, Lost, Revoke, Say
 from suiro.model.error_base import SuiroError
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from suiro._proto import groupcoord_pb2 as pb
     from suiro.aio.coordinators import Coordinators
+    from suiro.assignor import Assignor
     from suiro.connection import Connection
     from suiro.membership import Intention, Membership
     from suiro.model.ids import TopicPartition
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 
     Event = Assign | Revoke | Lost | Fail
     SessionStream = Stream[pb.MemberMessage, pb.MemberNotice]
-    Assignor = Callable[[pb.ComputeAssignment], Mapping[str, Iterable[TopicPartition]]]
 
 log = logging.getLogger("suiro.client")
 
@@ -184,7 +185,7 @@ class GroupSession:
         it after a while.
         """
         try:
-            assignment = self._assignors[request.assignor](request)
+            assignment = self._assignors[request.assignor](group_to_assign(request))
         except Exception:
             log.exception("the assignor %r failed", request.assignor)
             return

@@ -173,8 +173,6 @@ class Membership:
             return [*self._lose(), Connect()]
         self.joined_epoch = notice.joined_epoch
         intentions: list[Intention] = []
-        if notice.heartbeat_interval_ms:
-            self.config.heartbeat_interval_ms = notice.heartbeat_interval_ms
         if notice.has_assignment and notice.member_epoch > self.told_epoch:
             intentions += self._take(notice, now_ms)
         if notice.HasField("compute"):

@@ -176,7 +176,8 @@ class ConsumerSettings:
     auto_commit_interval_ms: float = 5_000.0
     session_timeout_ms: float = 10_000.0
     """A member that is not heard for so long has lost its partitions."""
-    heartbeat_interval_ms: float = 3_000.0
+    heartbeat_interval_ms: float | None = None
+    """How often it is heard at least; None: three times in a session timeout."""
     rebalance_timeout_ms: float = 60_000.0
     """How long a member may take to give up what it is told to give up."""
     max_poll_interval_ms: float | None = None
@@ -208,7 +209,8 @@ class ConsumerSettings:
             value = getattr(self, name)
             _check(isinstance(value, int) and value >= 1, name, value, "a number from 1 up")
         _check(
-            0 < self.heartbeat_interval_ms < self.session_timeout_ms,
+            self.heartbeat_interval_ms is None
+            or 0 < self.heartbeat_interval_ms < self.session_timeout_ms,
             "heartbeat_interval_ms",
             self.heartbeat_interval_ms,
             "more than 0 and less than session_timeout_ms",

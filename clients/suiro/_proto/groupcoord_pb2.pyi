@@ -64,7 +64,7 @@ class MemberMessage(_message.Message):
     def __init__(self, hello: _Optional[_Union[_common_pb2.Hello, _Mapping]] = ..., group: _Optional[str] = ..., member_id: _Optional[str] = ..., member_epoch: _Optional[int] = ..., instance_id: _Optional[str] = ..., topics: _Optional[_Iterable[str]] = ..., pattern: _Optional[str] = ..., assignors: _Optional[_Iterable[str]] = ..., session_timeout_ms: _Optional[int] = ..., rebalance_timeout_ms: _Optional[int] = ..., owned: _Optional[_Iterable[_Union[_common_pb2.TopicPartition, _Mapping]]] = ..., leaving: _Optional[bool] = ..., leave_reason: _Optional[str] = ..., rack: _Optional[str] = ..., computed: _Optional[_Union[ComputedAssignment, _Mapping]] = ..., subscription_version: _Optional[int] = ..., number: _Optional[int] = ...) -> None: ...
 
 class MemberNotice(_message.Message):
-    __slots__ = ("hello", "error", "member_id", "member_epoch", "assigned", "has_assignment", "reason", "heartbeat_interval_ms", "compute", "answers", "joined_epoch")
+    __slots__ = ("hello", "error", "member_id", "member_epoch", "assigned", "has_assignment", "reason", "compute", "answers", "joined_epoch")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     MEMBER_ID_FIELD_NUMBER: _ClassVar[int]
@@ -72,7 +72,6 @@ class MemberNotice(_message.Message):
     ASSIGNED_FIELD_NUMBER: _ClassVar[int]
     HAS_ASSIGNMENT_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
-    HEARTBEAT_INTERVAL_MS_FIELD_NUMBER: _ClassVar[int]
     COMPUTE_FIELD_NUMBER: _ClassVar[int]
     ANSWERS_FIELD_NUMBER: _ClassVar[int]
     JOINED_EPOCH_FIELD_NUMBER: _ClassVar[int]
@@ -83,11 +82,10 @@ class MemberNotice(_message.Message):
     assigned: _containers.RepeatedCompositeFieldContainer[_common_pb2.TopicPartition]
     has_assignment: bool
     reason: str
-    heartbeat_interval_ms: int
     compute: ComputeAssignment
     answers: int
     joined_epoch: int
-    def __init__(self, hello: _Optional[_Union[_common_pb2.HelloReply, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., member_id: _Optional[str] = ..., member_epoch: _Optional[int] = ..., assigned: _Optional[_Iterable[_Union[_common_pb2.TopicPartition, _Mapping]]] = ..., has_assignment: _Optional[bool] = ..., reason: _Optional[str] = ..., heartbeat_interval_ms: _Optional[int] = ..., compute: _Optional[_Union[ComputeAssignment, _Mapping]] = ..., answers: _Optional[int] = ..., joined_epoch: _Optional[int] = ...) -> None: ...
+    def __init__(self, hello: _Optional[_Union[_common_pb2.HelloReply, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., member_id: _Optional[str] = ..., member_epoch: _Optional[int] = ..., assigned: _Optional[_Iterable[_Union[_common_pb2.TopicPartition, _Mapping]]] = ..., has_assignment: _Optional[bool] = ..., reason: _Optional[str] = ..., compute: _Optional[_Union[ComputeAssignment, _Mapping]] = ..., answers: _Optional[int] = ..., joined_epoch: _Optional[int] = ...) -> None: ...
 
 class ComputeAssignment(_message.Message):
     __slots__ = ("group_epoch", "assignor", "members", "partitions")

@@ -35,6 +35,8 @@ log = logging.getLogger("suiro.client")
 
 MEMBER_ID_BYTES = 8
 GIVE_UP_TIMEOUT_S = 5.0
+HEARTBEATS = 3
+"""In a session timeout, unless the settings say otherwise."""
 
 
 class GroupMember:
@@ -70,6 +72,7 @@ class GroupMember:
             return
         settings = self._settings
         stuck_ms = settings.max_poll_interval_ms
+        beat_ms = settings.heartbeat_interval_ms or settings.session_timeout_ms / HEARTBEATS
         config = MemberConfig(
             group=settings.group_id,
             topics=topics,
@@ -79,7 +82,7 @@ class GroupMember:
             rack=settings.client_rack,
             session_timeout_ms=int(settings.session_timeout_ms),
             rebalance_timeout_ms=int(settings.rebalance_timeout_ms),
-            heartbeat_interval_ms=int(settings.heartbeat_interval_ms),
+            heartbeat_interval_ms=int(beat_ms),
             processing_timeout_ms=None if stuck_ms is None else int(stuck_ms),
         )
         self._session = GroupSession(

@@ -7,7 +7,7 @@ import importlib
 
 from bench.harness import as_row, print_rows, save
 
-SUITES = ("codec", "log", "metadata", "node", "replication", "sdk")
+SUITES = ("codec", "log", "metadata", "node", "replication", "sdk", "spark")
 
 
 def main() -> None:

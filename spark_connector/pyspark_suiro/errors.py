@@ -38,3 +38,7 @@ class BadValue(ConnectorError):
         "Read the value as bytes (without valueFormat) and parse it in Spark, "
         "where from_json can turn what is malformed into nulls"
     )
+
+
+class BadRow(ConnectorError):
+    """A row cannot be written."""

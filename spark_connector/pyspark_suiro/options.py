@@ -109,11 +109,8 @@ class SourceOptions:
 def parse_source(given: Mapping[str, str]) -> SourceOptions:
     """The options of `spark.read` or `spark.readStream`."""
     options = {name.lower(): value for name, value in given.items()}
-    client = {n.removeprefix(PREFIX): v for n, v in options.items() if n.startswith(PREFIX)}
-    for name in options:
-        if not name.startswith(PREFIX) and name not in _BY_LOWER:
-            raise InvalidSetting(f"there is no option '{name}': {_hint(name)}")
-    bootstrap = client.pop("bootstrap.servers", None) or options.get("bootstrap")
+    check_names(options, NAMES, OTHERWISE)
+    bootstrap, client = client_part(options)
     parsed = SourceOptions(
         bootstrap=bootstrap,
         selection=_selection(options),
@@ -125,8 +122,8 @@ def parse_source(given: Mapping[str, str]) -> SourceOptions:
         max_records_per_partition=_count(options, "maxRecordsPerPartition"),
         include_headers=_flag(options, "includeHeaders", False),
         isolation=_isolation(options),
-        client=tuple(sorted((n, _typed(n, v)) for n, v in client.items())),
-        value_format=_choice(options, "valueFormat", ("", "json", "arrow")),
+        client=typed_settings(client, CLIENT_SETTINGS),
+        value_format=choice(options, "valueFormat", ("", "json", "arrow")),
         value_schema=options.get("valueschema", ""),
     )
     if parsed.value_schema and not parsed.value_format:
@@ -175,8 +172,6 @@ NAMES: Final = (
     "valueFormat",
     "valueSchema",
 )
-_BY_LOWER: Final = {name.lower(): name for name in NAMES}
-
 OTHERWISE: Final = {
     "kafka.bootstrap.servers": "it is called 'bootstrap', as in suiro://localhost:9750",
     "path": "name the topics with 'subscribe', 'subscribePattern' or 'assign', not in load()",
@@ -191,15 +186,30 @@ OTHERWISE: Final = {
 """What users of Spark's Kafka source may look for."""
 
 
-def _hint(name: str) -> str:
-    if name in OTHERWISE:
-        return OTHERWISE[name]
+def check_names(
+    options: Mapping[str, str], names: tuple[str, ...], otherwise: Mapping[str, str]
+) -> None:
+    """Refuse an option that there is not, with a hint; those of the client are checked later."""
+    by_lower = {name.lower(): name for name in names}
+    for name in options:
+        if not name.startswith(PREFIX) and name not in by_lower:
+            hint = otherwise.get(name) or _hint(name, by_lower)
+            raise InvalidSetting(f"there is no option '{name}': {hint}")
+
+
+def _hint(name: str, by_lower: Mapping[str, str]) -> str:
     if name.startswith("kafka."):
         return f"settings of the client are given as 'suiro.*', as in 'suiro.{name[6:]}'"
-    near = difflib.get_close_matches(name, _BY_LOWER, n=1)
+    near = difflib.get_close_matches(name, by_lower, n=1)
     if near:
-        return f"did you mean '{_BY_LOWER[near[0]]}'?"
-    return f"known are {', '.join(NAMES)} and 'suiro.*' for the client"
+        return f"did you mean '{by_lower[near[0]]}'?"
+    return f"known are {', '.join(by_lower.values())} and 'suiro.*' for the client"
+
+
+def client_part(options: Mapping[str, str]) -> tuple[str | None, dict[str, str]]:
+    """Where to connect, and the client's settings without their prefix."""
+    client = {n.removeprefix(PREFIX): v for n, v in options.items() if n.startswith(PREFIX)}
+    return client.pop("bootstrap.servers", None) or options.get("bootstrap"), client
 
 
 # -- what to read ---------------------------------------------------------------------------------
@@ -317,7 +327,7 @@ def _flag(options: Mapping[str, str], name: str, default: bool) -> bool:
     return text.strip().lower() == "true"
 
 
-def _choice(options: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str:
+def choice(options: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str:
     text = options.get(name.lower(), "").strip().lower()
     if text not in allowed:
         hint = ""
@@ -330,7 +340,7 @@ def _choice(options: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> 
 
 def _isolation(options: Mapping[str, str]) -> Literal["read_committed", "read_uncommitted"]:
     name = "isolation"
-    if _choice(options, name, ("", "read_committed", "read_uncommitted")) == "read_uncommitted":
+    if choice(options, name, ("", "read_committed", "read_uncommitted")) == "read_uncommitted":
         return "read_uncommitted"
     return "read_committed"
 
@@ -346,15 +356,22 @@ CLIENT_SETTINGS: Final[dict[str, type]] = {
 """Those of a consumer that mean something here, by the names that `suiro.*` options may have."""
 
 
-def _typed(name: str, text: str) -> Any:
+def typed_settings(
+    given: Mapping[str, str], known: Mapping[str, type]
+) -> tuple[tuple[str, Any], ...]:
+    """The client's settings in their types, in order; `given` without the prefix."""
+    return tuple(sorted((name, _typed(name, text, known)) for name, text in given.items()))
+
+
+def _typed(name: str, text: str, known: Mapping[str, type]) -> Any:
     plain = name.replace(".", "_")
-    kind = CLIENT_SETTINGS.get(plain)
+    kind = known.get(plain)
     if kind is None:
-        near = difflib.get_close_matches(plain, CLIENT_SETTINGS, n=1)
-        known = ", ".join(PREFIX + each.replace("_", ".") for each in CLIENT_SETTINGS)
+        near = difflib.get_close_matches(plain, known, n=1)
+        every = ", ".join(PREFIX + each.replace("_", ".") for each in known)
         meant = f"did you mean '{PREFIX}{near[0].replace('_', '.')}'?" if near else ""
         raise InvalidSetting(
-            f"there is no option '{PREFIX}{name}': {meant or f'known are {known}'}"
+            f"there is no option '{PREFIX}{name}': {meant or f'known are {every}'}"
         )
     try:
         return kind(text)

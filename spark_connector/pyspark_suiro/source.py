@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from pyspark_suiro.reader import StreamReader
+    from pyspark_suiro.writer import BatchWriter, StreamWriter
 
 PUSHDOWN_WORKER: Final = "pyspark.sql.worker.data_source_pushdown_filters"
 """The program in which Spark offers filters. No session is at hand where readers are made, so this
@@ -44,3 +45,13 @@ class SuiroSource(DataSource):
         from pyspark_suiro.reader import StreamReader
 
         return StreamReader(schema, self.options)
+
+    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
+        from pyspark_suiro.writer import BatchWriter
+
+        return BatchWriter(schema, self.options, overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802 - Spark's name
+        from pyspark_suiro.writer import StreamWriter
+
+        return StreamWriter(schema, self.options)

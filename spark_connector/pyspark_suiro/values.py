@@ -34,11 +34,10 @@ def _json(values: pa.Array, kind: pa.StructType, where: str) -> pa.Array:
     """All values in one go: as the lines of one text. A null value is a null struct."""
     if not len(values):
         return pa.array([], kind)
-    lines = pa.ListArray.from_arrays(
-        pa.array([0, len(values)], pa.int32()), values.fill_null(b"{}").cast(pa.string())
-    )
-    text = pc.binary_join(lines, "\n")[0].as_buffer()
     try:
+        texts = values.fill_null(b"{}").cast(pa.string())
+        lines = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
+        text = pc.binary_join(lines, "\n")[0].as_buffer()
         table = pj.read_json(
             pa.BufferReader(text),
             read_options=pj.ReadOptions(use_threads=False, block_size=len(text) + 1),

@@ -15,7 +15,11 @@ from typing import TYPE_CHECKING
 import pytest
 from suiro._proto import admin_pb2
 from suiro.aio import Consumer, Producer
+from suiro.aio.group_offsets import OffsetAndMetadata
 from suiro.client_env import ClientEnv
+from suiro.model.errors import PositionTruncated
+from suiro.model.ids import TopicPartition
+from suiro.settings import ConsumerSettings
 from suiro.transport.methods import AdminMethods
 
 from tests.checkers.groups import Kind, check, ownerships
@@ -171,3 +175,31 @@ def test_one_owner_nothing_skipped_and_commits_that_stay(seed: int) -> None:
 
 def test_the_same_seed_is_the_same_story() -> None:
     assert run(killing_everything, seed=0) == story(0)
+
+
+async def resuming_behind_a_cut(rng: Random) -> None:
+    """The group says that it read to 8 in epoch 0, which ended at 5: what it read is gone."""
+    where = TopicPartition(TOPIC, 0)
+    async with scene(rng) as stage:
+        async with Producer(stage.bootstrap, env=stage.env("producer")) as producer:
+            for _ in range(5):
+                await producer.send(TOPIC, b"x", partition=0)
+            leader = producer.connection.topics[TOPIC].partitions[0].leader
+            assert leader is not None
+            await stage.fail_over(stage.cluster.nodes[leader])
+            for _ in range(10):
+                await producer.send(TOPIC, b"y", partition=0)
+        settings = ConsumerSettings(group_id="g", auto_offset_reset="earliest")
+        async with Consumer(stage.bootstrap, settings=settings, env=stage.env("m1")) as consumer:
+            await consumer.commit({where: OffsetAndMetadata(8, leader_epoch=0)})
+            consumer.subscribe(TOPIC)
+            with pytest.raises(PositionTruncated) as cut:
+                await anext(aiter(consumer))
+            assert cut.value.hints["offset"] == "5"
+            consumer.seek(where, 5)
+            assert (await consumer.poll(5))[0].value == b"y"
+
+
+def test_a_position_behind_a_cut_is_an_error_and_no_reset() -> None:
+    """G6."""
+    run(resuming_behind_a_cut, seed=1)

@@ -40,7 +40,7 @@ def run(repeat: int = 5) -> list[Row]:
     with (
         tempfile.TemporaryDirectory() as folder,
         SingleNode(Path(folder)) as node,
-        _plain() as port,
+        plain_server() as port,
     ):
         rows = [*_streams(node, port, batch, repeat), *_sdk(node, repeat)]
     return [*rows, _start(repeat)]
@@ -134,7 +134,8 @@ def _timed(work: Coroutine[Any, Any, None]) -> float:
 
 
 @contextmanager
-def _plain() -> Iterator[int]:
+def plain_server() -> Iterator[int]:
+    """The other end of a bare gRPC stream, in a process of its own; its port."""
     command = [sys.executable, "-m", "bench.plain_stream"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

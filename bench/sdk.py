@@ -1,98 +1,221 @@
 """The SDK against three brokers on this machine: acks=all, replication 3, 100-byte values.
 
 Beside it, in the same run, what others reach: confluent-kafka against its built-in mock cluster
-(which stores nothing), kafka-python's codec alone, and the ceiling: the same batches over bare
-produce streams, encoded beforehand.
+(which stores nothing) and kafka-python's codec alone. And the ceilings: `send` without a network,
+down to encoded batches, and the same bytes over a bare gRPC stream, which nobody looks at.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
 import tempfile
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from random import Random
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import suiro
+from suiro.accumulator import Accumulator
+from suiro.loop_thread import new_loop
+from suiro.model.encode import BatchOptions, encode_lists
+from suiro.model.ids import TopicPartition
+from suiro.partitioner import make_partitioner
+from suiro.placing import place
+from suiro.settings import ProducerSettings
+from suiro.stager import Stager
+from suiro.wall_clock import wall_clock_ms
 
+from bench import plain_stream
 from bench.harness import Row, row
+from bench.node import plain_server
 from cluster.local_cluster import Layout, LocalCluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
 VALUE = b"v" * 100
 RECORDS = 500_000
-ARROW_RECORDS = 2_000_000
+ARROW_RECORDS = 1_000_000
+ARROW_READS = 3
+"""`poll_arrow` reads the topic so many times over: once is too short to measure."""
 PARTITIONS = 3
+BATCH_RECORDS = 9_000
 KAFKA_BATCH = 10_000
+POLL_RECORDS = 10_000
 
 
 def run(repeat: int = 5) -> list[Row]:
     with (
         tempfile.TemporaryDirectory() as folder,
+        plain_server() as port,
         LocalCluster(Path(folder), Layout(controllers=1, brokers=3)) as cluster,
     ):
-        rows = _sdk(cluster, repeat)
+        rows = _sdk(cluster, port, repeat)
     return [*rows, *_confluent(repeat), *_kafka_python(repeat)]
 
 
 # -- Suiro ----------------------------------------------------------------------------------------
 
 
-def _sdk(cluster: LocalCluster, repeat: int) -> list[Row]:
+def _sdk(cluster: LocalCluster, port: int, repeat: int) -> list[Row]:
     table = pa.table({"value": pa.array([VALUE] * ARROW_RECORDS, pa.binary())})
     values = [VALUE] * RECORDS
+    batch = bytes(encode_lists(None, values[:BATCH_RECORDS], timestamps_ms=0))
     figures: dict[str, list[float]] = {}
+    # All take turns, so that a noisy moment of the machine hits them all alike.
     for number in range(repeat + 1):
-        topic = f"records-{number}"
-        with suiro.Admin(cluster.bootstrap) as admin:
-            admin.create_topic(topic, partitions=PARTITIONS, replication_factor=3)
-        with suiro.Producer(cluster.bootstrap) as producer:
-            many = partial(_bulk, producer, "send_many", topic, values)
-            arrow = partial(_bulk, producer, "send_arrow", topic, table)
-            measured = {
-                "send": _timed(RECORDS, partial(_send_loop, producer, topic)),
-                "send_many": _timed(RECORDS, many),
-                "send_arrow": _timed(ARROW_RECORDS, arrow),
-            }
-        measured |= _read(cluster, topic)
-        with suiro.Admin(cluster.bootstrap) as admin:
-            admin.delete_topic(topic)
+        measured = _ceilings(port, batch)
+        send = partial(_send_loop, RECORDS)
+        measured["send"], _ = _written(cluster, f"send-{number}", RECORDS, send)
+        many = partial(_bulk, "send_many", values)
+        measured["send_many"], _ = _written(cluster, f"many-{number}", RECORDS, many)
+        arrow = partial(_bulk, "send_arrow", table)
+        name = f"arrow-{number}"
+        measured["send_arrow"], read = _written(cluster, name, ARROW_RECORDS, arrow, _read)
+        measured |= read
         if number:  # the first round warms up
             for name, figure in measured.items():
                 figures.setdefault(name, []).append(figure)
-    return [row(f"suiro {name}", "records/s", found) for name, found in figures.items()]
+    return _rows(figures)
 
 
-def _send_loop(producer: suiro.Producer, topic: str) -> None:
+def _rows(figures: dict[str, list[float]]) -> list[Row]:
+    made = {name: row(name, "records/s", figures[name]) for name in CEILINGS.values()}
+    for name, ceiling in CEILINGS.items():
+        made[name] = row(f"suiro {name}", "records/s", figures[name], made[ceiling])
+    return list(made.values())
+
+
+STAGED = "send without a network, to encoded batches"
+PLAIN_UP = "plain gRPC stream up, 1 MB messages"
+PLAIN_DOWN = "plain gRPC stream down, 2 MB messages"
+CEILINGS = {
+    "send": STAGED,
+    "send_many": PLAIN_UP,
+    "send_arrow": PLAIN_UP,
+    "poll": PLAIN_DOWN,
+    "poll_arrow": PLAIN_DOWN,
+}
+
+
+def _ceilings(port: int, batch: bytes) -> dict[str, float]:
+    batches = ARROW_RECORDS // BATCH_RECORDS
+    records = batches * BATCH_RECORDS
+    up = partial(_in_loop, lambda: plain_stream.send(port, batch, batches))
+    down = partial(_in_loop, lambda: plain_stream.receive(port, 2 * len(batch), batches // 2))
+    return {
+        STAGED: _timed(RECORDS, _send_without_network),
+        PLAIN_UP: _timed(records, up),
+        PLAIN_DOWN: _timed(records, down),
+    }
+
+
+def _in_loop(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(work())
+
+
+class _NoLoop:
+    """The stager wakes nobody: this thread takes what it has staged."""
+
+    def call_soon_threadsafe(self, *_: object) -> None:
+        return
+
+
+def _send_without_network() -> None:
+    """What a producer does with a record, but for sending its batch: in one thread."""
+    settings = ProducerSettings()
+    stager = Stager(settings, lambda: None, wall_clock_ms)
+    stager.start(cast("asyncio.AbstractEventLoop", _NoLoop()))
+    partitioner = make_partitioner(settings.partitioner, Random(1), settings.batch_size)
+    accumulator = Accumulator(
+        batch_bytes=settings.batch_size,
+        batch_records=100_000,
+        linger_ms=0,
+        delivery_timeout_ms=1,
+    )
+    send = stager.send
+    for start in range(0, RECORDS, BATCH_RECORDS):
+        for _ in range(min(BATCH_RECORDS, RECORDS - start)):
+            send("topic", VALUE)
+        for run in stager.take("topic", -1):
+            for partition, part in place(run, partitioner, PARTITIONS):
+                accumulator.add(TopicPartition("topic", partition), part, 0)
+        for where in accumulator.partitions():
+            while (batch := accumulator.take(where)) is not None:
+                batch.encode(BatchOptions())
+                stager.release(batch.size)
+
+
+Reading = dict[str, float]
+
+
+def _written(
+    cluster: LocalCluster,
+    topic: str,
+    records: int,
+    send: Callable[[suiro.Producer, str], None],
+    read: Callable[[LocalCluster, str], Reading] | None = None,
+) -> tuple[float, Reading]:
+    """How fast a topic is written, and read; it is gone afterwards."""
+    with suiro.Admin(cluster.bootstrap) as admin:
+        admin.create_topic(topic, partitions=PARTITIONS, replication_factor=3)
+    with suiro.Producer(cluster.bootstrap) as producer:
+        producer.send(topic, b"the line is open").result(30)
+        written = _timed(records, partial(send, producer, topic))
+    measured = read(cluster, topic) if read else {}
+    _remove(cluster, topic)
+    return written, measured
+
+
+def _remove(cluster: LocalCluster, topic: str) -> None:
+    """Delete a topic and wait until its pages have left the cache (see `bench.node`)."""
+    with suiro.Admin(cluster.bootstrap) as admin:
+        admin.delete_topic(topic)
+    folders = [node.folder / "data/log" for node in cluster.brokers]
+    while any(path.name.startswith(topic) for folder in folders for path in folder.iterdir()):
+        time.sleep(0.01)
+    os.sync()
+
+
+def _send_loop(records: int, producer: suiro.Producer, topic: str) -> None:
     send = producer.send
-    for _ in range(RECORDS):
+    for _ in range(records):
         send(topic, VALUE)
     producer.flush()
 
 
-def _bulk(producer: suiro.Producer, how: str, topic: str, data: Any) -> None:
+def _bulk(how: str, data: Any, producer: suiro.Producer, topic: str) -> None:
     getattr(producer, how)(topic, data).wait(60)
 
 
-def _read(cluster: LocalCluster, topic: str) -> dict[str, float]:
-    total = 2 * RECORDS + ARROW_RECORDS
-    measured = {}
-    for name in ("poll", "poll_arrow"):
-        with suiro.Consumer(cluster.bootstrap, auto_offset_reset="earliest") as consumer:
-            consumer.assign(consumer.partitions_of(topic))
-            wanted = total if name == "poll_arrow" else RECORDS
-            start, seen = time.perf_counter(), 0
-            while seen < wanted:
-                if name == "poll":
-                    for record in consumer.poll(10, max_records=10_000):
-                        seen += record.value is not None
-                else:
-                    seen += consumer.poll_arrow(10).num_rows
-            measured[name] = seen / (time.perf_counter() - start)
-    return measured
+def _read(cluster: LocalCluster, topic: str) -> Reading:
+    with suiro.Consumer(cluster.bootstrap, auto_offset_reset="earliest") as consumer:
+        consumer.assign(consumer.partitions_of(topic))
+        polled = _timed(ARROW_RECORDS, partial(_poll, consumer))
+    with suiro.Consumer(cluster.bootstrap, auto_offset_reset="earliest") as consumer:
+        consumer.assign(consumer.partitions_of(topic))
+        tables = partial(_poll_arrow, consumer)
+        return {"poll": polled, "poll_arrow": _timed(ARROW_READS * ARROW_RECORDS, tables)}
+
+
+def _poll(consumer: suiro.Consumer) -> None:
+    seen = 0
+    while seen < ARROW_RECORDS:
+        for record in consumer.poll(10, max_records=POLL_RECORDS):
+            seen += record.value is not None
+
+
+def _poll_arrow(consumer: suiro.Consumer) -> None:
+    for _ in range(ARROW_READS):
+        seen = 0
+        while seen < ARROW_RECORDS:
+            seen += consumer.poll_arrow(10).num_rows
+        for partition in consumer.assignment():
+            consumer.seek(partition, 0)
 
 
 def _timed(units: int, work: Callable[[], None]) -> float:
@@ -116,7 +239,8 @@ def _confluent(repeat: int) -> list[Row]:
     for number in range(repeat):
         topic = f"records-{number}"
         settings = {"test.mock.num.brokers": 3, "linger.ms": 5, "acks": "all"}
-        producer = Producer({**settings, "queue.buffering.max.messages": 10_000_000})
+        quiet = {"log_level": 3}
+        producer = Producer({**settings, **quiet, "queue.buffering.max.messages": 10_000_000})
         sent.append(_timed(RECORDS, partial(_confluent_send, producer, topic)))
         brokers = producer.list_topics(topic, timeout=10).brokers.values()
         bootstrap = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
@@ -131,7 +255,7 @@ def _confluent(repeat: int) -> list[Row]:
             consumer.subscribe([topic])
             first = consumer.poll(20)
             assert first is not None
-            wanted = min(RECORDS // 2, 200_000)
+            wanted = _held(consumer, topic) * 9 // 10
             into.append(_timed(wanted, partial(how, consumer, wanted)))
             consumer.close()
     return [
@@ -139,6 +263,15 @@ def _confluent(repeat: int) -> list[Row]:
         row("confluent-kafka consume(10000), mock cluster", "records/s", consumed),
         row("confluent-kafka poll, mock cluster", "records/s", polled),
     ]
+
+
+def _held(consumer: Any, topic: str) -> int:
+    """How many records the mock cluster has kept: the last few megabytes of each partition."""
+    from confluent_kafka import TopicPartition as Where
+
+    numbers = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+    marks = (consumer.get_watermark_offsets(Where(topic, n), timeout=10) for n in numbers)
+    return sum(high - low for low, high in marks)
 
 
 def _confluent_send(producer: Any, topic: str) -> None:
@@ -151,7 +284,7 @@ def _confluent_send(producer: Any, topic: str) -> None:
 def _confluent_consume(consumer: Any, wanted: int) -> None:
     seen = 0
     while seen < wanted:
-        seen += sum(1 for message in consumer.consume(10_000, 1.0) if message.value())
+        seen += sum(1 for message in consumer.consume(10_000, 0.02) if message.value())
 
 
 def _confluent_poll(consumer: Any, wanted: int) -> None:

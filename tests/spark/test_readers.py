@@ -296,3 +296,27 @@ def test_a_range_that_is_no_longer_there_is_told(cluster: LocalCluster) -> None:
     other = RangePartition(Range(task.wanted.place._replace(topic_id="00"), 0, 3))
     with pytest.raises(DataLoss, match="deleted and created again while it was read"):
         read(careless, [other])
+
+
+def test_records_that_were_deleted_unread_are_told(cluster: LocalCluster) -> None:
+    topic = new_topic(cluster, "trimmed")
+    send(cluster, topic, numbered(0, 3))
+    stream = Stream(options(cluster, topic, startingOffsets="earliest"))
+    careless = Stream({**stream.given, "failOnDataLoss": "false"})
+    assert stream.next() == careless.next() == numbered(0, 3)
+    send(cluster, topic, numbered(3, 9))
+    late = BatchReader(SCHEMA, options(cluster, topic))
+    planned = late.partitions()
+    with suiro.Admin(cluster.bootstrap) as admin:
+        assert admin.delete_records(suiro.TopicPartition(topic, 0), 5) == 5
+    with pytest.raises(DataLoss, match="the log begins at 5: 2 offsets were deleted"):
+        stream.next()
+    assert careless.next() == numbered(5, 9)
+    with pytest.raises(DataLoss, match="lost before they were read"):
+        read(late, planned)
+    late_careless = BatchReader(SCHEMA, options(cluster, topic, failOnDataLoss="false"))
+    assert values(read(late_careless, planned)) == numbered(5, 9)
+    with pytest.raises(DataLoss, match="startingOffsets says 1"):
+        batch(options(cluster, topic, startingOffsets='{"trimmed":{"0":1}}'))
+    for each in (stream, careless):
+        each.close()

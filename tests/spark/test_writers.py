@@ -47,7 +47,8 @@ def task(
 ) -> WriterCommitMessage | None:
     shared = suiro.SharedBatch(query, number, writer.attempt)
     copy = pickle.loads(pickle.dumps(writer))
-    return pickle.loads(pickle.dumps(copy.write_shared(shared, iter([rows(*written)]))))
+    message: WriterCommitMessage = copy.write_shared(shared, iter([rows(*written)]))
+    return message
 
 
 def seen(cluster: LocalCluster, topic: str) -> list[bytes]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from suiro import aio
 from suiro.group_admin import GroupAdmin
 from suiro.loop_thread import LoopThread
+from suiro.txn_admin import TxnAdmin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -36,6 +37,7 @@ class Admin:
         self._admin = aio.Admin(bootstrap, timeout_s=timeout_s)
         self._loop = LoopThread()
         self.groups = GroupAdmin(self._loop, self._admin.groups)
+        self.transactions = TxnAdmin(self._loop, self._admin.transactions)
         try:
             self._loop.run(self._admin.__aenter__())
         except BaseException:

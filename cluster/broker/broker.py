@@ -11,6 +11,7 @@ from cluster.broker.replicas import Replicas
 from cluster.broker.replication_role import is_outside
 from cluster.broker.retention import Retention
 from cluster.broker.service import AdminProxy, BrokerService
+from cluster.broker.stable_lag import StableLag
 
 if TYPE_CHECKING:
     from suiro._proto.common_pb2 import Hello
@@ -69,6 +70,8 @@ class Broker:
             tasks.create_task(self._producer_ids.run(epoch), name="producer ids")
             retention = Retention(self.replicas, self._env.clock)
             tasks.create_task(retention.run(), name="retention")
+            lag = StableLag(self.replicas, self._env.metrics)
+            tasks.create_task(lag.run(), name="stable lag")
 
     async def close(self, broker_epoch: BrokerEpoch | None) -> None:
         """Close everything; with an epoch, the shutdown is marked as clean."""

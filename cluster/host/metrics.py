@@ -140,6 +140,7 @@ class Metrics:
         )
         self.rpcs_open = self._gauge("suiro_rpcs_open", "Rpcs that are being served.", "method")
         self._declare_quorum()
+        self._declare_transactions()
 
     def render(self) -> bytes:
         """The page, in Prometheus' text format."""
@@ -191,6 +192,21 @@ class Metrics:
         self.unclean_elections = self._counter(
             "suiro_unclean_elections_total",
             "Partitions led by a replica that may lack acknowledged records.",
+        )
+
+    def _declare_transactions(self) -> None:
+        self.transactions_open = self._gauge(
+            "suiro_transactions_open", "Transactions open or being ended, at their coordinator."
+        )
+        self.transaction_oldest_seconds = self._gauge(
+            "suiro_transaction_oldest_seconds", "Age of the oldest of them."
+        )
+        self.partitions_held_back = self._gauge(
+            "suiro_partitions_held_back",
+            "Partitions led here whose last stable offset is below the high watermark.",
+        )
+        self.stable_lag_records_max = self._gauge(
+            "suiro_stable_lag_records_max", "The largest distance between these two."
         )
 
     def _counter(self, name: str, text: str, *labels: str) -> Family[Counter]:

@@ -33,6 +33,7 @@ class TxnCoordinator:
                 self._program.new_producer_id,
                 self._context.env.clock,
                 self._context.address,
+                self._program.failpoint,
             )
         ]
 

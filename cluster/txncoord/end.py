@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from suiro.model.errors import ConcurrentTransaction, InvalidTransaction
 
 from cluster.host.machine import Decision
+from cluster.txncoord.moment import at_time
 from cluster.txncoord.table import Ending, ended, markers_of, moved, refusal
 from cluster.txncoord.txn import DECIDED, EndedBy, TxnState
 
@@ -46,7 +47,7 @@ def end(
         raise refusal(txn, identity)
     if last.commit != commit:
         outcome = "committed" if last.commit else "aborted"
-        raise InvalidTransaction(f"the transaction was {outcome} at {last.at_ms} ms")
+        raise InvalidTransaction(f"the transaction was {outcome} {at_time(last.at_ms)}")
     return Decision((), last.successor)
 
 

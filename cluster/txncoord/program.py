@@ -17,11 +17,15 @@ from suiro.model.records import ShardKind
 from suiro.transport.methods import ControllerMethods
 
 from cluster.txncoord.codec import decode, encode
+from cluster.txncoord.failpoint import AFTER, BEFORE, COMPLETE, MARKED, Failpoint
 from cluster.txncoord.machine import TxnMachine
 from cluster.txncoord.marker_sender import MarkerSender
 from cluster.txncoord.producer_ids import ProducerIds
 from cluster.txncoord.recipients import NodeRecipients
+from cluster.txncoord.records import TxnChanged
 from cluster.txncoord.requests import SendMarkers
+from cluster.txncoord.txn import TxnState
+from cluster.txncoord.txn_metrics import TxnMetrics
 
 if TYPE_CHECKING:
     from cluster.host.coordinator import RoleContext
@@ -46,7 +50,9 @@ class TxnProgram:
     kind = ShardKind.TXN
 
     def __init__(self, context: RoleContext) -> None:
+        self.failpoint = Failpoint.from_environment()
         self._context = context
+        self._metrics = TxnMetrics(context.env.metrics)
         self._ids = ProducerIds()
         self._allocating = asyncio.Lock()
         self._served: dict[int, _Served] = {}
@@ -55,6 +61,8 @@ class TxnProgram:
         return TxnMachine()
 
     def encode(self, record: TxnRecord) -> Keyed:
+        if self.failpoint.is_set and isinstance(record, TxnChanged):
+            self.failpoint.reached(BEFORE, record.txn.state)
         return encode(record)
 
     def decode(self, key: bytes, value: bytes | None) -> TxnRecord:
@@ -62,16 +70,23 @@ class TxnProgram:
 
     def perform(self, shard: Shard[TxnMachine], effect: Any) -> None:
         assert isinstance(effect, SendMarkers)
+        if self.failpoint.is_set:
+            commits = any(writer.commit for writer in effect.writers)
+            self.failpoint.reached(
+                AFTER, TxnState.PREPARE_COMMIT if commits else TxnState.PREPARE_ABORT
+            )
         if shard.index in self._served:  # else its open work is started when it is
             self._served[shard.index].finish(effect.transactional_id)
 
     async def tend(self, shard: Shard[TxnMachine]) -> None:
         """While a shard is served."""
         context = self._context
-        recipients = NodeRecipients(context.env, lambda: context.feed.image, shard)
+        recipients = NodeRecipients(
+            context.env, lambda: context.feed.image, shard, lambda: self.failpoint.reached(MARKED)
+        )
         sender = MarkerSender(shard.host, recipients, context.env.clock, self._pause_s)
         async with asyncio.TaskGroup() as tasks:
-            served = self._served[shard.index] = _Served(tasks, sender)
+            served = self._served[shard.index] = _Served(tasks, sender, self.failpoint)
             try:
                 for work in await shard.host.read(lambda machine: machine.open_work()):
                     served.finish(work.transactional_id)
@@ -79,6 +94,7 @@ class TxnProgram:
             finally:
                 if self._served.get(shard.index) is served:
                     del self._served[shard.index]
+                    self._metrics.forget(shard.index, context.env.clock.now_ms())
 
     async def _tend_forever(self, shard: Shard[TxnMachine]) -> None:
         loop = asyncio.get_running_loop()
@@ -87,6 +103,7 @@ class TxnProgram:
             try:
                 await self._supply(shard)
                 await self._expire(shard)
+                await self._measure(shard)
                 if loop.time() - forgotten_s >= FORGET_S:
                     forgotten_s = loop.time()
                     await self._forget(shard)
@@ -104,6 +121,10 @@ class TxnProgram:
         due_ms = await shard.host.read(lambda machine: machine.next_deadline_ms())
         if due_ms is not None and due_ms <= now_ms:
             await shard.host.decide(lambda machine: machine.decide_expire(now_ms))
+
+    async def _measure(self, shard: Shard[TxnMachine]) -> None:
+        now_ms = self._context.env.clock.now_ms()
+        await shard.host.read(lambda machine: self._metrics.look(shard.index, machine, now_ms))
 
     async def _forget(self, shard: Shard[TxnMachine]) -> None:
         now_ms = self._context.env.clock.now_ms()
@@ -137,9 +158,12 @@ class TxnProgram:
 class _Served:
     """The transactions of a shard whose markers are being sent, each by one task at most."""
 
-    def __init__(self, tasks: asyncio.TaskGroup, sender: MarkerSender) -> None:
+    def __init__(
+        self, tasks: asyncio.TaskGroup, sender: MarkerSender, failpoint: Failpoint
+    ) -> None:
         self._tasks = tasks
         self._sender = sender
+        self._failpoint = failpoint
         self._wanted: set[str] = set()
         self._running: set[str] = set()
 
@@ -154,6 +178,7 @@ class _Served:
             while transactional_id in self._wanted:
                 self._wanted.discard(transactional_id)
                 await self._sender.finish(transactional_id)
+            self._failpoint.reached(COMPLETE)
         except SuiroError as error:
             log.debug("the markers of %s wait for the next owner: %s", transactional_id, error)
         finally:

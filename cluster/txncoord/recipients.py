@@ -30,8 +30,13 @@ class NodeRecipients:
     """For one shard, under its owner epoch; finds everybody in the metadata of this node."""
 
     def __init__(
-        self, env: Env, image: Callable[[], ClusterImage], shard: Shard[TxnMachine]
+        self,
+        env: Env,
+        image: Callable[[], ClusterImage],
+        shard: Shard[TxnMachine],
+        on_marked: Callable[[], None],
     ) -> None:
+        self._on_marked = on_marked
         self._env = env
         self._image = image
         self._shard = shard
@@ -77,6 +82,7 @@ class NodeRecipients:
             request,
             timeout_s=MARK_TIMEOUT_S,
         )
+        self._on_marked()
         return [
             TopicPartition(result.partition.topic, result.partition.partition)
             for result in reply.results

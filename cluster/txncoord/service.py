@@ -22,6 +22,8 @@ from suiro.model.ids import (
 from suiro.transport.api import Route
 from suiro.transport.methods import TxnCoordinatorMethods as Methods
 
+from cluster.txncoord.failpoint import UNANSWERED
+from cluster.txncoord.moment import at_time
 from cluster.txncoord.requests import Completing, EndShared, Init, Joined, Open, Places
 from cluster.txncoord.txn import NOBODY, Txn, TxnState
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from cluster.host.clock import Clock
     from cluster.host.machine import Decision
     from cluster.host.machine_host import MachineHost
+    from cluster.txncoord.failpoint import Failpoint
     from cluster.txncoord.machine import TxnMachine
 
     Host = MachineHost[TxnMachine]
@@ -49,12 +52,14 @@ class TxnService:
         new_producer_id: Callable[[], Awaitable[ProducerId]],
         clock: Clock,
         address: Callable[[], NodeAddress],
+        failpoint: Failpoint,
     ) -> None:
         self._host_for = host_for
         self._owned = owned
         self._new_producer_id = new_producer_id
         self._clock = clock
         self._address = address
+        self._failpoint = failpoint
 
     def routes(self) -> list[Route]:
         return [
@@ -201,8 +206,11 @@ class TxnService:
         return pb.AbortTransactionReply()
 
     async def _decide(self, name: str, choose: Callable[[TxnMachine, int], Decision[Any]]) -> Any:
-        now_ms = self._clock.now_ms()
-        reply = await self._host_for(name).decide(lambda machine: choose(machine, now_ms))
+        now_ms, host = self._clock.now_ms(), self._host_for(name)
+        reply = await host.decide(lambda machine: choose(machine, now_ms))
+        if self._failpoint.is_set:
+            txn = await host.read(lambda machine: machine.get(name))
+            self._failpoint.reached(UNANSWERED, "" if txn is None else txn.state)
         if isinstance(reply, Completing):
             raise ConcurrentTransaction(f"the last transaction of {name!r} is being completed")
         return reply
@@ -240,7 +248,7 @@ def _described(txn: Txn, address: NodeAddress) -> pb.DescribeTransactionReply:
     outcome = ""
     if last is not None:
         word = "committed" if last.commit else "aborted"
-        outcome = f"{word} at {last.at_ms} ms ({last.by.name.lower()}: {last.who})"
+        outcome = f"{word} {at_time(last.at_ms)} ({last.by.name.lower()}: {last.who})"
     return pb.DescribeTransactionReply(
         summary=_summary(txn),
         timeout_ms=txn.timeout_ms,

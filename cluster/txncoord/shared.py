@@ -22,6 +22,7 @@ from suiro.model.ids import shared_id
 
 from cluster.host.machine import Decision
 from cluster.txncoord.end import over_after
+from cluster.txncoord.moment import at_time
 from cluster.txncoord.requests import ALREADY_COMMITTED, DONE, Completing, Joined, SharedEnd
 from cluster.txncoord.table import Ending, born, ended, markers_of, moved, refusal
 from cluster.txncoord.txn import DECIDED, EndedBy, Token, Txn, TxnState, Writer
@@ -121,7 +122,7 @@ def _check_attempt(txn: Txn, attempt: str) -> None:
 
 
 def _why(txn: Txn) -> str:
-    return "" if txn.ended is None else f": {txn.ended.who} at {txn.ended.at_ms} ms"
+    return "" if txn.ended is None else f": {txn.ended.who} {at_time(txn.ended.at_ms)}"
 
 
 def _open(table: TxnTable, txn: Txn | None, request: Open, now_ms: int) -> Decision[Opened]:

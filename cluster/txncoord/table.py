@@ -17,6 +17,7 @@ from suiro.model.errors import (
 )
 from suiro.model.ids import ProducerEpoch, ProducerIdentity
 
+from cluster.txncoord.moment import at_time
 from cluster.txncoord.producer_ids import ProducerIds
 from cluster.txncoord.records import TxnChanged
 from cluster.txncoord.requests import Places, SendMarkers, WriterMarkers
@@ -179,27 +180,23 @@ def refusal(txn: Txn, identity: ProducerIdentity) -> SuiroError:
     name = _named(identity)
     last = txn.ended
     if txn.is_shared:
-        why = "" if last is None else f": {last.who} {_at(last.at_ms)}"
+        why = "" if last is None else f": {last.who} {at_time(last.at_ms)}"
         return TransactionAborted(f"{name}: that shared transaction is over{why}")
     if last is not None and last.identity == identity and last.by is not EndedBy.FENCED:
         match last.by:
             case EndedBy.TIMEOUT:
-                return TransactionTimedOut(f"{name}: aborted {_at(last.at_ms)}: {last.who}")
+                return TransactionTimedOut(f"{name}: aborted {at_time(last.at_ms)}: {last.who}")
             case EndedBy.OPERATOR | EndedBy.RESTARTED:
-                return TransactionAborted(f"{name}: aborted {_at(last.at_ms)} by {last.who}")
+                return TransactionAborted(f"{name}: aborted {at_time(last.at_ms)} by {last.who}")
             case EndedBy.CLIENT:
-                return InvalidTransaction(f"{name}: that transaction ended {_at(last.at_ms)}")
+                return InvalidTransaction(f"{name}: that transaction ended {at_time(last.at_ms)}")
     hints: dict[str, str | int] = {}
     text = f"{name}: the id {txn.transactional_id!r} is at {_named(txn.identity)}"
     if txn.fenced_by:
-        text += f"; {txn.fenced_by} took it {_at(txn.fenced_ms)}"
+        text += f"; {txn.fenced_by} took it {at_time(txn.fenced_ms)}"
         hints = {"fenced_by": txn.fenced_by, "fenced_at_ms": txn.fenced_ms}
     return ProducerFenced(text, **hints)
 
 
 def _named(identity: ProducerIdentity) -> str:
     return f"producer {identity.producer_id} epoch {identity.producer_epoch}"
-
-
-def _at(time_ms: int) -> str:
-    return f"at {time_ms} ms"

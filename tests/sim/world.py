@@ -62,6 +62,7 @@ class SimNode:
         self.fs = ForgetfulFs()
         self.stores: dict[Path, StoreDisk] = {}
         self.node: Node | None = None
+        self.metrics = Metrics()
         self._process = ProcessFs(self.fs)
         self._task: asyncio.Task[None] | None = None
 
@@ -80,6 +81,7 @@ class SimNode:
         assert self.node is None, "it runs already"
         world = self.world
         self._process = ProcessFs(self.fs)
+        self.metrics = Metrics()
         config = NodeConfig(
             node_id=self.node_id,
             roles=self.roles,
@@ -96,7 +98,7 @@ class SimNode:
             open_store=self._open_store,
             transport=world.network.transport(self.name),
             rng=world.rng,
-            metrics=Metrics(),
+            metrics=self.metrics,
             make_server=lambda services: SimServer(world.network, self.name, services),
         )
         self.node = Node(config, env)

@@ -10,6 +10,7 @@ from suiro._proto.common_pb2 import TopicPartition as WirePartition
 from suiro.aio.group_admin import GroupAdmin
 from suiro.aio.log_admin import delete_records, delete_records_before_time
 from suiro.aio.moving import moving_partitions
+from suiro.aio.txn_admin import TxnAdmin
 from suiro.client_env import real_env
 from suiro.connection import Connection
 from suiro.model.errors import ReassignmentInProgress, TimedOut, UnknownBroker
@@ -56,6 +57,7 @@ class Admin:
         )
         self.timeout_s = timeout_s
         self.groups = GroupAdmin(self.connection, timeout_s, env.now_ms)
+        self.transactions = TxnAdmin(self.connection, timeout_s, env.now_ms)
 
     async def __aenter__(self) -> Self:
         await self.connection.refresh([], timeout_s=self.timeout_s)

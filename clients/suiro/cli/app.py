@@ -15,6 +15,7 @@ from suiro.cli.quorum import quorum
 from suiro.cli.reassign import reassign
 from suiro.cli.storage import storage
 from suiro.cli.topic import topics
+from suiro.cli.txn import transactions
 from suiro.cli.up import down, up
 from suiro.version import VERSION
 
@@ -33,6 +34,7 @@ app.command()(consume)
 app.add_typer(contexts, name="context")
 app.add_typer(topics, name="topic")
 app.add_typer(groups, name="group")
+app.add_typer(transactions, name="txn")
 app.add_typer(leaders, name="leader")
 app.add_typer(reassign, name="reassign")
 app.add_typer(logs, name="log")

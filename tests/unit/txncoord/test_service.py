@@ -16,6 +16,7 @@ from suiro.transport.api import Peer
 from cluster.host.clock import SystemClock
 from cluster.host.machine_host import MachineHost
 from cluster.txncoord.codec import encode
+from cluster.txncoord.failpoint import Failpoint
 from cluster.txncoord.machine import TxnMachine
 from cluster.txncoord.requests import Marked, Places, SendMarkers
 from cluster.txncoord.service import TxnService
@@ -59,6 +60,7 @@ class Stage:
             new_producer_id,
             SystemClock(),
             lambda: NodeAddress(node_id=1, host="here", port=9000),
+            Failpoint(""),
         )
 
     async def init(self, name: str = "id", client: str = "copier") -> pb.InitProducerReply:

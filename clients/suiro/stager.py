@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from threading import get_ident
 from typing import TYPE_CHECKING, Final
+from weakref import WeakSet
 
 from suiro.handle import Outcomes, Sent
 from suiro.model.errors import BatchTooLarge, BufferFull, ClientClosed, InvalidRequest
@@ -60,6 +61,7 @@ class Stager:
         self.buffered = 0
         """Bytes of everything between `send` and its answer, and what is reserved."""
         self.wait_for_room: Callable[[], None] = self._refuse
+        _living.add(self)
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -171,6 +173,10 @@ class Stager:
     def close(self) -> None:
         """Nothing is taken any more."""
         self.is_closed = True
+        self.leave_chunks()
+
+    def leave_chunks(self) -> None:
+        """The next `send` has to look whether it may."""
         self._open.clear()
         self._by_thread.clear()
 
@@ -179,7 +185,8 @@ class Stager:
     def topics(self) -> list[str]:
         """Where there may be something; wakes again for whatever comes from now on."""
         self._is_woken = False
-        return [topic for topic, queue in self._queues.items() if queue]
+        # A copy, made in one step: other threads add topics meanwhile.
+        return [topic for topic, queue in list(self._queues.items()) if queue]
 
     def take(self, topic: str, runs_max: int) -> list[StagedRun]:
         """The next runs of a topic, in order. They count as buffered until `release`."""
@@ -212,14 +219,26 @@ class Stager:
         """Whether something is staged that the loop has not taken."""
         return any(
             not isinstance(item, Chunk) or len(item.cells) > item.taken
-            for queue in self._queues.values()
-            for item in queue
+            for queue in list(self._queues.values())
+            for item in list(queue)
         )
 
     def _learn_size(self, topic: str, record_bytes: float) -> None:
         target = min(CHUNK_BYTES, self._settings.batch_size)
         records = max(1, min(CHUNK_RECORDS_MAX, int(target / record_bytes)))
         self._sizes[topic] = (records, int(records * record_bytes))
+
+
+_living: WeakSet[Stager] = WeakSet()
+
+
+def _after_fork() -> None:
+    """In the child: nobody takes from the parent's chunks, so `send` must not add to them."""
+    for stager in list(_living):
+        stager.leave_chunks()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _checked(item: object, name: str) -> bytes | None:

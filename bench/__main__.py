@@ -7,7 +7,7 @@ import importlib
 
 from bench.harness import as_row, print_rows, save
 
-SUITES = ("codec", "log", "metadata", "node", "replication", "sdk", "spark")
+SUITES = ("codec", "log", "metadata", "node", "replication", "sdk", "spark", "txn")
 
 
 def main() -> None:

@@ -10,14 +10,14 @@ SOURCES := clients cluster spark_connector tests bench proto
 ALONE := flock $${TMPDIR:-/tmp}/suiro.bench.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help setup gen gen-check fmt check test test-fast rewrite raft-sim replication-sim replication-faults nets group-sim txn-sim txn-model bench fuzz up down clean
+.PHONY: help setup gen gen-check fmt check test test-fast rewrite raft-sim replication-sim replication-faults nets group-sim txn-sim txn-model bench spark fuzz up down clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,spark]'
 	@touch $@
 
 setup: $(READY) ## make .venv and install everything into it
@@ -43,7 +43,7 @@ nets: ## what cutting networks apart needs, from Debian; tests say why they skip
 		&& apt-get install --yes --quiet iproute2 nftables; } || true
 
 test: check nets ## everything that a fresh machine can run
-	$(ALONE) $(BIN)/pytest -m "not (chaos or spark or slow)"
+	$(ALONE) $(BIN)/pytest -m "not (chaos or slow)"
 
 test-fast: $(READY) ## what needs no real processes
 	$(BIN)/pytest -m "not (cluster or chaos or spark or slow)"
@@ -79,6 +79,10 @@ fuzz: $(READY) ## a million malformed batches for the decoder
 
 bench: $(READY) ## measure, print a table, write bench/results/*.json
 	$(ALONE) $(BIN)/python -m bench
+
+spark: $(READY) ## Spark in full: through Connect too, and the sink through every fault
+	$(ALONE) $(BIN)/pytest -m spark tests/spark
+	$(ALONE) $(BIN)/python -m tests.spark.kill_matrix
 
 up: $(READY) ## start a cluster on this machine, in the background
 	@$(BIN)/suiro up --background --data-dir $(DATA)

@@ -10,6 +10,8 @@ import os
 import sys
 import tempfile
 import time
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +22,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
+    DataSourceStreamArrowWriter,
     DataSourceStreamReader,
     InputPartition,
+    WriterCommitMessage,
 )
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+from pyspark_suiro.reader import BatchReader
 
 from bench.harness import Row, row
 from cluster.local_cluster import Layout, LocalCluster
@@ -31,9 +37,7 @@ from cluster.local_cluster import Layout, LocalCluster
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.datasource import ReadLimit
-    from pyspark.sql.types import StructType
 
 ROWS = 4_000_000
 PARTITIONS = 4
@@ -54,7 +58,7 @@ def run(repeat: int = 3) -> list[Row]:
         _fill(cluster)
         spark = _session()
         try:
-            return _measure(spark, cluster, min(repeat, 3), Path(folder))
+            return _Suite(spark, cluster, Path(folder)).run(min(repeat, 3))
         finally:
             spark.stop()
 
@@ -84,56 +88,104 @@ def _session() -> SparkSession:
     return spark
 
 
-def _measure(spark: SparkSession, cluster: LocalCluster, repeat: int, folder: Path) -> list[Row]:
-    given = {"bootstrap": cluster.bootstrap, "subscribe": TOPIC}
-    small = {**given, "subscribe": "small", "maxOffsetsPerTrigger": "1"}
+@dataclass
+class _Suite:
+    """One session, one cluster, and what is measured in them."""
 
-    def batch(kind: str, options: dict[str, str]) -> Callable[[], float]:
-        return lambda: _batch_rate(spark.read.format(kind).options(**options).load())
+    spark: SparkSession
+    cluster: LocalCluster
+    folder: Path
+    outputs: Iterator[int] = field(default_factory=count)
 
-    def stream(kind: str, options: dict[str, str]) -> list[dict[str, Any]]:
-        options = {**options, "startingOffsets": "earliest"} if kind == "suiro" else options
-        frame = spark.readStream.format(kind).options(**options).load()
-        checkpoint = tempfile.mkdtemp(dir=folder)
+    def options(self, topic: str) -> dict[str, str]:
+        where = {"bootstrap": self.cluster.bootstrap, "subscribe": topic}
+        return {**where, "startingOffsets": "earliest"}
+
+    def batch(self, kind: str, options: dict[str, str]) -> float:
+        frame = self.spark.read.format(kind).options(**options).load()
+        start = time.perf_counter()
+        frame.write.format("noop").mode("overwrite").save()
+        return ROWS / (time.perf_counter() - start)
+
+    def stream(
+        self, kind: str, options: dict[str, str], sink: str = "noop", **to: str
+    ) -> list[dict[str, Any]]:
+        """The progress of every micro-batch."""
+        frame = self.spark.readStream.format(kind).options(**options).load()
         query = (
-            frame.writeStream.format("noop")
-            .option("checkpointLocation", checkpoint)
+            frame.select("key", "value")
+            .writeStream.format(sink)
+            .options(**to, checkpointLocation=tempfile.mkdtemp(dir=self.folder))
             .trigger(availableNow=True)
             .start()
         )
-        query.awaitTermination(120)
-        return list(query.recentProgress)
+        query.awaitTermination(200)
+        return [dict(progress) for progress in query.recentProgress]
 
-    def stream_rate(kind: str, options: dict[str, str]) -> Callable[[], float]:
-        return lambda: float(stream(kind, options)[0]["processedRowsPerSecond"])
+    def read_rate(self, kind: str, options: dict[str, str]) -> float:
+        return float(self.stream(kind, options)[0]["processedRowsPerSecond"])
 
-    def overhead(kind: str, options: dict[str, str]) -> list[float]:
-        steps = stream(kind, options)[2:]
+    def write_rate(self, sink: str, **to: str) -> float:
+        """From the free source, so that only the sink costs anything."""
+        if sink == "suiro":
+            topic = f"out-{next(self.outputs)}"
+            with suiro.Admin(self.cluster.bootstrap) as admin:
+                admin.create_topic(topic, partitions=PARTITIONS)
+            to |= {"bootstrap": self.cluster.bootstrap, "topic": topic}
+        return float(self.stream("free", {}, sink, **to)[0]["processedRowsPerSecond"])
+
+    def step_ms(self, kind: str, options: dict[str, str]) -> list[float]:
+        steps = self.stream(kind, options)[2:]
         return [float(step["durationMs"]["triggerExecution"]) for step in steps]
 
-    free_batch = row("free source, batch", "rows/s", _figures(batch("free", {}), repeat))
-    free_stream = row("free source, stream", "rows/s", _figures(stream_rate("free", {}), repeat))
-    steps = {"steps": str(SMALL_BATCHES)}
-    free_step = row("free source, micro-batch of one row", "ms", overhead("free", steps))
-    return [
-        free_batch,
-        row("suiro, batch", "rows/s", _figures(batch("suiro", given), repeat), free_batch),
-        free_stream,
-        row("suiro, stream", "rows/s", _figures(stream_rate("suiro", given), repeat), free_stream),
-        free_step,
-        row("suiro, micro-batch of one row", "ms", overhead("suiro", small), free_step),
-    ]
+    def run(self, repeat: int) -> list[Row]:
+        rows = self.options(TOPIC)
+        found = _figures(
+            {
+                "free batch": lambda: self.batch("free", {}),
+                "batch": lambda: self.batch("suiro", rows),
+                "free stream": lambda: self.read_rate("free", {}),
+                "stream": lambda: self.read_rate("suiro", rows),
+                "tasks": lambda: _tasks_rate(rows),
+                "free sink": lambda: self.write_rate("free"),
+                "exactly once": lambda: self.write_rate("suiro"),
+                "at least once": lambda: self.write_rate("suiro", delivery="at_least_once"),
+            },
+            repeat,
+        )
+        free_batch = row("free source, batch", "rows/s", found["free batch"])
+        free_stream = row("free source, stream", "rows/s", found["free stream"])
+        free_sink = row("free source and sink, stream", "rows/s", found["free sink"])
+        free_ms = self.step_ms("free", {"steps": str(SMALL_BATCHES)})
+        free_step = row("free source, micro-batch of one row", "ms", free_ms)
+        small_ms = self.step_ms("suiro", {**self.options("small"), "maxOffsetsPerTrigger": "1"})
+        return [
+            free_batch,
+            row("suiro, batch", "rows/s", found["batch"], free_batch),
+            free_stream,
+            row("suiro, stream", "rows/s", found["stream"], free_stream),
+            row("suiro, one task after the other, without Spark", "rows/s", found["tasks"]),
+            free_sink,
+            row("suiro sink, exactly once", "rows/s", found["exactly once"], free_sink),
+            row("suiro sink, at least once", "rows/s", found["at least once"], free_sink),
+            free_step,
+            row("suiro, micro-batch of one row", "ms", small_ms, free_step),
+        ]
 
 
-def _figures(work: Callable[[], float], repeat: int) -> list[float]:
-    work()  # starts the Python workers
-    return [work() for _ in range(repeat)]
+def _figures(work: dict[str, Callable[[], float]], repeat: int) -> dict[str, list[float]]:
+    """In turns, so that what else the machine does is shared out; the first round warms up."""
+    rounds = [{name: each() for name, each in work.items()} for _ in range(repeat + 1)]
+    return {name: [each[name] for each in rounds[1:]] for name in work}
 
 
-def _batch_rate(frame: DataFrame) -> float:
+def _tasks_rate(given: dict[str, str]) -> float:
+    schema = StructType.fromDDL(FREE_DDL)
+    assert isinstance(schema, StructType)
+    reader = BatchReader(schema, given)
     start = time.perf_counter()
-    frame.write.format("noop").mode("overwrite").save()
-    return ROWS / (time.perf_counter() - start)
+    sizes = [batch.num_rows for task in reader.partitions() for batch in reader.read(task)]
+    return float(sum(sizes)) / (time.perf_counter() - start)
 
 
 # -- the source that costs nothing ----------------------------------------------------------------
@@ -201,3 +253,13 @@ class FreeSource(DataSource):
 
     def streamReader(self, schema: StructType) -> FreeStreamReader:  # noqa: N802
         return FreeStreamReader(int(self.options.get("steps", "1")))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> FreeWriter:  # noqa: N802
+        return FreeWriter()
+
+
+class FreeWriter(DataSourceStreamArrowWriter):
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        for _ in iterator:
+            pass
+        return WriterCommitMessage()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark_suiro.offsets import Place
 
-ROWS_MIN: Final = 10_000
+ROWS_MIN: Final = 5_000
 BYTES_MAX: Final = 16 * 1024 * 1024
 
 

@@ -117,6 +117,35 @@ def test_progress_tells_the_lag(spark: SparkSession, cluster: LocalCluster, tmp_
     assert lags == [{"spark-lag-0": 6}, {"spark-lag-0": 2}, {"spark-lag-0": 0}]
 
 
+def test_a_copy_is_exactly_once(spark: SparkSession, cluster: LocalCluster, tmp_path: Path) -> None:
+    """A batch that is run again, as its checkpoint does not know of its commit, adds nothing."""
+    source = new_topic(cluster, "spark-in")
+    target = new_topic(cluster, "spark-out", partitions=2)
+    send(cluster, source, numbered(0, 300))
+    for _ in range(2):
+        query = (
+            spark.readStream.format("suiro")
+            .options(**options(cluster, source, startingOffsets="earliest", minPartitions="3"))
+            .load()
+            .selectExpr("key", "value", f"'{target}' AS topic")
+            .writeStream.format("suiro")
+            .option("bootstrap", cluster.bootstrap)
+            .option("checkpointLocation", str(tmp_path))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination(60)
+        assert query.exception() is None
+        (tmp_path / "commits" / "0").unlink()
+        (tmp_path / "commits" / ".0.crc").unlink(missing_ok=True)
+    written = spark.read.format("suiro").options(**options(cluster, target)).load()
+    assert sorted(found(written)) == sorted(numbered(0, 300))
+    spark.range(5).selectExpr("CAST(id AS STRING) AS value").write.format("suiro").options(
+        bootstrap=cluster.bootstrap, topic=target
+    ).mode("append").save()
+    assert written.count() == 305
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

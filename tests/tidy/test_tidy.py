@@ -32,6 +32,7 @@ PURE = {
     "cluster/txncoord": "codec end expire init machine partitions producer_ids records requests "
     "shared table txn",
     "cluster/host": "machine timers waitlist",
+    "spark_connector/pyspark_suiro": "errors filters offsets options schema sink_options",
     "cluster/log": "index epochs producers aborted retention",
     "cluster/broker": "leader follower replication_effects replication_progress throttle visible",
     "cluster/controller_quorum": "raft raft_log raft_state messages conf election replication "

@@ -81,10 +81,9 @@ class RowMaker:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _with_values(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        kind = self.schema.field(VALUE).type if VALUE in self.schema.names else pa.struct([])
-        first = rows.column("offset")[0].as_py() if rows.num_rows else 0
+        first = rows.column("offset")[0].as_py()
         where = f"{self.place.topic}-{self.place.partition} from offset {first} on"
-        return parse_values(rows, kind, self.value_format, where)
+        return parse_values(rows, self.schema.field(VALUE).type, self.value_format, where)
 
     def _column(self, rows: pa.RecordBatch, column: pa.Field) -> pa.Array:
         if column.name == "topic":

@@ -50,6 +50,8 @@ def source_ddl(options: SourceOptions) -> str:
 
 def check_schema(schema: Mapping[str, Any], options: SourceOptions) -> None:
     """Refuse columns that the source does not have; `schema` is a StructType's JSON."""
+    if options.value_format and VALUE not in [field["name"] for field in schema["fields"]]:
+        raise SchemaMismatch("valueFormat is of no use without a column 'value' in the schema")
     for field in schema["fields"]:
         name = field["name"]
         if name not in DDL:

@@ -12,6 +12,7 @@ import json
 import logging
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
@@ -47,7 +48,7 @@ class TaskDone(WriterCommitMessage):
     """
 
     batch: suiro.SharedBatch | None
-    """None: there is nothing to commit, as what was written counts already."""
+    """None: there is nothing to commit, as there was nothing to write, or it counts already."""
     producer_id: int = -1
 
 
@@ -63,13 +64,16 @@ class _Writing:
     def write_shared(
         self, batch: suiro.SharedBatch, rows: Iterator[pa.RecordBatch]
     ) -> WriterCommitMessage:
-        name = uuid4().hex  # a task that is run again is another writer
         options = self.options
+        tables = by_topic(rows, options.topic)
+        first = next(tables, None)
+        if first is None:
+            return TaskDone(None)  # as after most shuffles of little data
+        name = uuid4().hex  # a task that is run again is another writer
+        client = dict(options.client)
         try:
-            with suiro.SharedWriter(
-                batch, name, options.bootstrap, **dict(options.client)
-            ) as writer:
-                for topic, table in by_topic(rows, options.topic):
+            with suiro.SharedWriter(batch, name, options.bootstrap, **client) as writer:
+                for topic, table in chain([first], tables):
                     writer.send_arrow(topic, table)
                 return TaskDone(batch, writer.prepare())
         except AlreadyCommitted:

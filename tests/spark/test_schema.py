@@ -70,6 +70,8 @@ def test_a_schema_that_does_not_fit_is_refused(schema: StructType, said: str) ->
 def test_some_columns_in_any_order_will_do() -> None:
     check_schema(columns(offset=LongType(), value=BinaryType()).jsonValue(), PLAIN)
     check_schema(columns(value=columns(x=LongType())).jsonValue(), JSON)
+    with pytest.raises(SchemaMismatch, match="without a column 'value'"):
+        check_schema(columns(offset=LongType()).jsonValue(), JSON)
     with pytest.raises(SchemaMismatch, match="with valueFormat it is a struct"):
         check_schema(columns(value=BinaryType()).jsonValue(), JSON)
 

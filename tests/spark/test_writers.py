@@ -132,6 +132,19 @@ def test_a_batch_is_committed_once(cluster: LocalCluster) -> None:
 
 
 @pytest.mark.cluster
+def test_a_task_without_rows_takes_no_part(cluster: LocalCluster) -> None:
+    topic = new_topic(cluster, "idle")
+    writer = stream_writer(cluster, topic)
+    messages = [task(writer, "idle", 0), task(writer, "idle", 0, b"a")]
+    assert messages[0] == TaskDone(None)
+    writer.commit(messages, 0)
+    assert seen(cluster, topic) == [b"a"]
+    writer.commit([task(writer, "idle", 1)], 1)  # no task has any
+    with suiro.SharedTransactions(cluster.bootstrap) as shared:
+        assert shared.last_committed("idle") == 0
+
+
+@pytest.mark.cluster
 def test_a_newer_try_ends_an_older_one(cluster: LocalCluster) -> None:
     """A driver that was cut off comes back and commits what another has taken over."""
     topic = new_topic(cluster, "zombie")

@@ -152,16 +152,20 @@ class Connection:
     async def _ask_around(
         self, method: Method[Q, R], request: Q, patience_s: float = METADATA_TIMEOUT_S
     ) -> R:
-        known = list(self.brokers.values())
-        self.rng.shuffle(known)
         tried: list[str] = []
-        for address in dict.fromkeys([*known, *self.bootstrap]):
+        for address in self._addresses():
             try:
                 return await self.transport.call(address, method, request, timeout_s=patience_s)
             except (Unavailable, TimedOut) as error:
                 tried.append(error.message)
                 patience_s = min(2 * patience_s, METADATA_TIMEOUT_S)
         raise Unavailable(f"no node answers: {'; '.join(tried)}")
+
+    def _addresses(self) -> list[Address]:
+        """Whom to ask: the known brokers in any order, then where we were told to begin."""
+        known = list(self.brokers.values())
+        self.rng.shuffle(known)
+        return list(dict.fromkeys([*known, *self.bootstrap]))
 
     async def _retry(self, attempt: Callable[[], Awaitable[R]], timeout_s: float) -> R:
         backoff = Backoff(self.rng)
@@ -179,7 +183,8 @@ class Connection:
         except TimeoutError:
             if last is not None:
                 raise last from None
-            raise TimedOut(f"no answer within {timeout_s:g} s") from None
+            asked = ", ".join(map(str, self._addresses()))
+            raise TimedOut(f"no answer within {timeout_s:g} s from {asked}") from None
 
     def _learn(self, reply: pb.MetadataReply) -> None:
         if reply.image_index < self._index:

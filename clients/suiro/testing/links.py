@@ -1,0 +1,147 @@
+"""The network between the nodes of a test cluster: a small proxy in front of each of them.
+
+Every node is known to all others by its proxy's address, so each byte between two nodes passes
+here, and can be held back. A proxy knows who has called it by the owner of the caller's port, as
+the kernel tells it (/proc): no node has to cooperate, and nothing needs root.
+
+A direction that is cut is silent: bytes wait, as they do when packets get lost, connections stay
+open, and what waited goes on when it is healed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+T = TypeVar("T")
+
+HOST: Final = "127.0.0.1"
+CHUNK_BYTES: Final = 1 << 18
+CLIENT: Final = "client"
+"""Whoever is none of the nodes."""
+SOCKET_TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+"""gRPC's sockets are of both kinds, and reach IPv4 addresses from the second one."""
+
+
+class Links:
+    """The proxies, and which directions are cut. Its loop runs in a thread of its own."""
+
+    def __init__(self, pids: Callable[[], dict[str, int]]) -> None:
+        self._pids = pids
+        self._cut: frozenset[tuple[str, str]] = frozenset()
+        self._loop = asyncio.new_event_loop()
+        self._changed = asyncio.Event()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="suiro-links")
+        self._thread.start()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._servers: list[asyncio.Server] = []
+
+    def add(self, name: str, port: int) -> int:
+        """A proxy for the node that listens on this port; the port where others find it."""
+        return self._run(self._serve(name, port))
+
+    def set_cut(self, cut: frozenset[tuple[str, str]]) -> None:
+        """Hold back all that goes from the first to the second of these pairs, and nothing else."""
+        self._run(self._set_cut(cut))
+
+    def close(self) -> None:
+        self._run(self._close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    # -- in the loop ------------------------------------------------------------------------------
+
+    async def _serve(self, name: str, port: int) -> int:
+        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = self._loop.create_task(self._connect(name, port, reader, writer))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+        server = await asyncio.start_server(connected, HOST, 0, limit=CHUNK_BYTES)
+        self._servers.append(server)
+        found: int = server.sockets[0].getsockname()[1]
+        return found
+
+    async def _set_cut(self, cut: frozenset[tuple[str, str]]) -> None:
+        self._cut = cut
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def _close(self) -> None:
+        for server in self._servers:
+            server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _connect(
+        self, name: str, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        caller = owner_of(writer.get_extra_info("peername")[1], self._pids())
+        with contextlib.closing(writer):
+            try:
+                inner_reader, inner_writer = await asyncio.open_connection(
+                    HOST, port, limit=CHUNK_BYTES
+                )
+            except OSError:
+                return  # the node is down: its caller sees the connection end
+            with contextlib.closing(inner_writer):
+                await _first_of(
+                    self._pump(reader, inner_writer, (caller, name)),
+                    self._pump(inner_reader, writer, (name, caller)),
+                )
+
+    async def _pump(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: tuple[str, str]
+    ) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(CHUNK_BYTES):
+                while way in self._cut:
+                    await self._changed.wait()
+                writer.write(data)
+                await writer.drain()
+
+
+async def _first_of(*works: Coroutine[Any, Any, None]) -> None:
+    """Until one of them has ended; the others are ended with it."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def owner_of(port: int, pids: dict[str, int]) -> str:
+    """Which of these processes has the socket that is bound to this local port."""
+    inode = _inode_of(port)
+    for name, pid in pids.items() if inode else ():
+        with contextlib.suppress(OSError):  # it ends while we look
+            for entry in Path(f"/proc/{pid}/fd").iterdir():
+                with contextlib.suppress(OSError):
+                    if str(entry.readlink()) == f"socket:[{inode}]":
+                        return name
+    return CLIENT
+
+
+def _inode_of(port: int) -> str | None:
+    """From lines like `1: 0100007F:C6A2 0100007F:2616 01 … inode …`."""
+    local = f"{socket.inet_aton(HOST)[::-1].hex().upper()}:{port:04X}"
+    for table in SOCKET_TABLES:
+        for line in table.read_text().splitlines()[1:] if table.exists() else ():
+            fields = line.split()
+            if fields[1].endswith(local):
+                return fields[9]
+    return None

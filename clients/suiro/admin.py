@@ -27,10 +27,10 @@ R = TypeVar("R")
 class Admin:
     """Changes and describes the cluster.
 
-    ```python
-    with suiro.Admin() as admin:
-        admin.create_topic("clicks", partitions=3)
-    ```
+    >>> with suiro.Admin() as admin:
+    ...     info = admin.create_topic("clicks", partitions=3)
+    >>> info.name
+    'clicks'
     """
 
     def __init__(self, bootstrap: str | None = None, *, timeout_s: float = 30.0) -> None:
@@ -52,7 +52,12 @@ class Admin:
         replication_factor: int = 0,
         configs: Mapping[str, str] | None = None,
     ) -> TopicInfo:
-        """Make a topic; 0 leaves a number to the cluster's default. Raises TopicExists."""
+        """Make a topic; 0 leaves a number to the cluster's default. Raises TopicExists.
+
+        >>> info = admin.create_topic("clicks", partitions=3)
+        >>> len(info.partitions)
+        3
+        """
         return self._loop.run(
             self._admin.create_topic(
                 name,
@@ -63,41 +68,78 @@ class Admin:
         )
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic and its records."""
+        """Delete a topic and its records.
+
+        >>> info = admin.create_topic("clicks")
+        >>> admin.delete_topic("clicks")
+        """
         self._loop.run(self._admin.delete_topic(name))
 
     def delete_records(self, partition: TopicPartition, before: int) -> int:
         """Delete the records of a partition below an offset (-1: all that are committed); returns
         where its log starts now.
+
+        >>> info = admin.create_topic("clicks")
+        >>> admin.delete_records(suiro.TopicPartition("clicks", 0), 0)
+        0
         """
         return self._loop.run(self._admin.delete_records(partition, before))
 
     def delete_records_before_time(self, partition: TopicPartition, before_ms: int) -> int:
         """Delete what comes before the first record at or after a point in time, in ms since
         1970; returns where the log starts now.
+
+        >>> info = admin.create_topic("clicks")
+        >>> admin.delete_records_before_time(suiro.TopicPartition("clicks", 0), 0)
+        0
         """
         return self._loop.run(self._admin.delete_records_before_time(partition, before_ms))
 
     def topics(self) -> dict[str, TopicInfo]:
-        """Every topic, by name."""
+        """Every topic, by name.
+
+        >>> "fruit" in admin.topics()
+        True
+        """
         return self._loop.run(self._admin.topics())
 
     def describe_topic(self, name: str) -> TopicInfo:
-        """One topic, fresh. Raises UnknownTopicOrPartition."""
+        """One topic, fresh. Raises UnknownTopicOrPartition.
+
+        >>> info = admin.describe_topic("fruit")
+        >>> info.partitions[0].leader
+        1
+        """
         return self._loop.run(self._admin.describe_topic(name))
 
     def describe_configs(self, topic: str) -> dict[str, admin_pb2.ConfigEntry]:
-        """Every setting of a topic, by name."""
+        """Every setting of a topic, by name.
+
+        >>> configs = admin.describe_configs("fruit")
+        >>> configs["min.insync.replicas"].value
+        '1'
+        """
         return self._loop.run(self._admin.describe_configs(topic))
 
     def describe_cluster(self) -> admin_pb2.DescribeClusterReply:
-        """The nodes of the cluster."""
+        """The nodes of the cluster.
+
+        >>> cluster = admin.describe_cluster()
+        >>> [node.address.node_id for node in cluster.nodes]
+        [1]
+        """
         return self._loop.run(self._admin.describe_cluster())
 
     # -- leaders and replicas ---------------------------------------------------------------------
 
     def add_partitions(self, topic: str, total: int) -> TopicInfo:
-        """Give a topic more partitions; `total` is how many there shall be."""
+        """Give a topic more partitions; `total` is how many there shall be.
+
+        >>> info = admin.create_topic("clicks")
+        >>> info = admin.add_partitions("clicks", 3)
+        >>> len(info.partitions)
+        3
+        """
         return self._loop.run(self._admin.add_partitions(topic, total))
 
     def set_replication_factor(
@@ -105,6 +147,10 @@ class Admin:
     ) -> Plan:
         """Give every partition of a topic so many replicas. More of them are copied in the
         background (see `reassignments`); returns the partitions that change.
+
+        >>> plan = admin.set_replication_factor("fruit", 1)
+        >>> len(plan)
+        0
         """
         return self._loop.run(
             self._admin.set_replication_factor(
@@ -118,41 +164,75 @@ class Admin:
         """Let the preferred replicas lead, of these partitions or of all; with `unclean` let
         whoever is left lead where nobody does and the topic allows it, and lose what that one
         lacks. Returns who leads now, or why not.
+
+        >>> admin.elect_leaders([suiro.TopicPartition("fruit", 0)])
+        {TopicPartition(topic='fruit', partition=0): 1}
         """
         return self._loop.run(self._admin.elect_leaders(partitions, unclean=unclean))
 
     def holders(self) -> list[Holder]:
-        """The brokers that may be given replicas, with their racks."""
+        """The brokers that may be given replicas, with their racks.
+
+        >>> holders = admin.holders()
+        >>> [holder.node_id for holder in holders]
+        [1]
+        """
         return self._loop.run(self._admin.holders())
 
     def plan_spread(
         self, topics: Iterable[str] | None = None, to_brokers: Iterable[int] | None = None
     ) -> Plan:
-        """How these topics (else all) would be spread over these brokers (else all)."""
+        """How these topics (else all) would be spread over these brokers (else all).
+
+        >>> plan = admin.plan_spread(["fruit"])
+        >>> len(plan)
+        0
+        """
         return self._loop.run(self._admin.plan_spread(topics, to_brokers))
 
     def plan_drain(self, node_id: int, topics: Iterable[str] | None = None) -> Plan:
-        """How everything would be moved off a broker."""
+        """How everything would be moved off a broker.
+
+        >>> info = admin.create_topic("clicks")
+        >>> plan = admin.plan_drain(2)
+        >>> len(plan)
+        0
+        """
         return self._loop.run(self._admin.plan_drain(node_id, topics))
 
     def reassign(self, plan: Plan, *, throttle_bytes_per_s: int = 0) -> None:
         """Begin to carry a plan out. Each broker sends new replicas at most so many bytes per
         second, 0 for no limit; replicas that are in sync are not slowed down.
+
+        >>> plan = admin.plan_spread(["fruit"])
+        >>> admin.reassign(plan, throttle_bytes_per_s=50_000_000)
         """
         self._loop.run(self._admin.reassign(plan, throttle_bytes_per_s=throttle_bytes_per_s))
 
     def throttle(self, bytes_per_s: int) -> None:
-        """Change what reassignments that are under way may cost; 0 for no limit."""
+        """Change what reassignments that are under way may cost; 0 for no limit.
+
+        >>> admin.throttle(50_000_000)
+        >>> admin.throttle(0)
+        """
         self._loop.run(self._admin.throttle(bytes_per_s))
 
     def cancel_reassignments(
         self, partitions: Iterable[TopicPartition] | None = None
     ) -> list[TopicPartition]:
-        """Put these partitions, or all that are under way, back as they were."""
+        """Put these partitions, or all that are under way, back as they were.
+
+        >>> admin.cancel_reassignments()
+        []
+        """
         return self._loop.run(self._admin.cancel_reassignments(partitions))
 
     def reassignments(self) -> list[Moving]:
-        """What is under way, and how much of it is left."""
+        """What is under way, and how much of it is left.
+
+        >>> admin.reassignments()
+        []
+        """
         return self._loop.run(self._admin.reassignments())
 
     def ask(self, method: Method[Q, R], request: Q) -> R:
@@ -160,6 +240,10 @@ class Admin:
         return self._loop.run(self._admin.ask(method, request))
 
     def close(self) -> None:
+        """Let go of everything.
+
+        >>> admin.close()
+        """
         try:
             self._loop.run(self._admin.close())
         finally:

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 class Consumer:
     """Reads records: of a group's share of topics, or of partitions that it is told to read.
 
-    ```python
-    with suiro.Consumer("suiro://localhost", group_id="billing") as consumer:
-        consumer.subscribe("orders")
-        for record in consumer:
-            print(record.offset, record.value)
-    ```
+    >>> with suiro.Consumer(group_id="billing", auto_offset_reset="earliest") as consumer:
+    ...     consumer.subscribe("fruit")
+    ...     for record in consumer:
+    ...         print(record.offset, record.value)
+    ...         break
+    0 b'apple'
 
     For one thread at a time.
     """
@@ -62,7 +62,11 @@ class Consumer:
         return self._consumer
 
     def partitions_of(self, topic: str) -> list[TopicPartition]:
-        """Every partition of a topic."""
+        """Every partition of a topic.
+
+        >>> consumer.partitions_of("fruit")
+        [TopicPartition(topic='fruit', partition=0)]
+        """
         return self._loop.run(self._consumer.partitions_of(topic))
 
     def subscribe(
@@ -77,6 +81,11 @@ class Consumer:
 
         Partitions come and go while polling: `on_revoked` is called before one goes, and may
         commit; `on_lost` when one is gone already.
+
+        >>> consumer.subscribe("fruit")
+        >>> records = consumer.poll(20)
+        >>> records[0].value
+        b'apple'
         """
         self._in_loop(
             lambda: self._consumer.subscribe(
@@ -89,7 +98,12 @@ class Consumer:
         )
 
     def commit(self, offsets: Offsets | None = None) -> None:
-        """Store where the group is: behind what polls have returned, or at these offsets."""
+        """Store where the group is: behind what polls have returned, or at these offsets.
+
+        >>> consumer.subscribe("fruit")
+        >>> records = consumer.poll(20)
+        >>> consumer.commit()
+        """
         self._loop.run(self._consumer.commit(offsets))
 
     def commit_async(
@@ -97,40 +111,102 @@ class Consumer:
         offsets: Offsets | None = None,
         callback: Callable[[BaseException | None], None] | None = None,
     ) -> None:
-        """The same in the background; the callback is told how it ended, in another thread."""
+        """The same in the background; the callback is told how it ended, in another thread.
+
+        >>> consumer.subscribe("fruit")
+        >>> records = consumer.poll(20)
+        >>> consumer.commit_async(callback=lambda error: None)
+        """
         self._in_loop(lambda: self._consumer.commit_async(offsets, callback))
 
     def committed(
         self, partitions: Iterable[TopicPartition] = ()
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """What the group has committed, of these partitions or of all."""
+        """What the group has committed, of these partitions or of all.
+
+        >>> where = suiro.TopicPartition("fruit", 0)
+        >>> consumer.subscribe("fruit")
+        >>> records = consumer.poll(20)
+        >>> consumer.commit()
+        >>> found = consumer.committed([where])
+        >>> found[where].offset
+        2
+        """
         return self._loop.run(self._consumer.committed(partitions))
 
     def assign(self, partitions: Iterable[TopicPartition] | Mapping[TopicPartition, int]) -> None:
-        """Read these partitions, and no others; a mapping says at which offsets to begin."""
+        """Read these partitions, and no others; a mapping says at which offsets to begin.
+
+        >>> consumer.assign([suiro.TopicPartition("fruit", 0)])
+        >>> consumer.assign({suiro.TopicPartition("fruit", 0): 1})
+        >>> records = consumer.poll(10)
+        >>> records[0].value
+        b'banana'
+        """
         self._loop.run(self._consumer.assign(partitions))
 
     def assignment(self) -> list[TopicPartition]:
-        """What is being read."""
+        """What is being read.
+
+        >>> consumer.assign([suiro.TopicPartition("fruit", 0)])
+        >>> consumer.assignment()
+        [TopicPartition(topic='fruit', partition=0)]
+        """
         return self._consumer.assignment()
 
     def position(self, partition: TopicPartition) -> int:
-        """The offset of the next record that a poll will return."""
+        """The offset of the next record that a poll will return.
+
+        >>> where = suiro.TopicPartition("fruit", 0)
+        >>> consumer.assign([where])
+        >>> consumer.position(where)
+        0
+        """
         return self._consumer.position(partition)
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Go on at this offset."""
+        """Go on at this offset.
+
+        >>> where = suiro.TopicPartition("fruit", 0)
+        >>> consumer.assign([where])
+        >>> consumer.seek(where, 1)
+        >>> records = consumer.poll(10)
+        >>> records[0].offset
+        1
+        """
         self._in_loop(lambda: self._consumer.seek(partition, offset))
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Return nothing of these from now on; no partition named means all of them."""
+        """Return nothing of these from now on; no partition named means all of them.
+
+        >>> consumer.assign([suiro.TopicPartition("fruit", 0)])
+        >>> consumer.pause()
+        >>> records = consumer.poll(0.1)
+        >>> len(records)
+        0
+        """
         self._in_loop(lambda: self._consumer.pause(*partitions))
 
     def resume(self, *partitions: TopicPartition) -> None:
-        """Go on where they were paused; no partition named means all of them."""
+        """Go on where they were paused; no partition named means all of them.
+
+        >>> consumer.assign([suiro.TopicPartition("fruit", 0)])
+        >>> consumer.pause()
+        >>> consumer.resume()
+        >>> records = consumer.poll(10)
+        >>> len(records)
+        2
+        """
         self._in_loop(lambda: self._consumer.resume(*partitions))
 
     def paused(self) -> list[TopicPartition]:
+        """What is assigned and paused.
+
+        >>> consumer.assign([suiro.TopicPartition("fruit", 0)])
+        >>> consumer.pause()
+        >>> consumer.paused() == consumer.assignment()
+        True
+        """
         return self._consumer.paused()
 
     def _in_loop(self, act: Callable[[], object]) -> None:
@@ -140,21 +216,45 @@ class Consumer:
         self._loop.run(run())
 
     def seek_to(self, partition: TopicPartition, bound: Bound | int) -> int:
-        """Go on at the earliest or latest offset, or at a timestamp (ms); returns the offset."""
+        """Go on at the earliest or latest offset, or at a timestamp (ms); returns the offset.
+
+        >>> where = suiro.TopicPartition("fruit", 0)
+        >>> consumer.assign([where])
+        >>> consumer.seek_to(where, suiro.Bound.LATEST)
+        2
+        """
         return self._loop.run(self._consumer.seek_to(partition, bound))
 
     def seek_to_committed(self) -> None:
         """Go back to where the group is, after a transaction that was aborted for instance; where
         it has not been yet, `auto_offset_reset` decides.
+
+        >>> where = suiro.TopicPartition("fruit", 0)
+        >>> consumer.assign([where])
+        >>> records = consumer.poll(10)
+        >>> consumer.seek_to_committed()
+        >>> consumer.position(where)
+        0
         """
         self._loop.run(self._consumer.seek_to_committed())
 
     def offset_of(self, partition: TopicPartition, bound: Bound | int) -> int:
-        """The earliest or latest offset, or the first one at or after a timestamp (ms)."""
+        """The earliest or latest offset, or the first one at or after a timestamp (ms).
+
+        >>> where = suiro.TopicPartition("fruit", 0)
+        >>> consumer.offset_of(where, suiro.Bound.LATEST)
+        2
+        """
         return self._loop.run(self._consumer.offset_of(partition, bound))
 
     def poll(self, timeout_s: float = 1.0, *, max_records: int | None = None) -> Polled:
-        """Records as soon as there are any, at most `max_records`; none after the timeout."""
+        """Records as soon as there are any, at most `max_records`; none after the timeout.
+
+        >>> consumer.assign([suiro.TopicPartition("fruit", 0)])
+        >>> records = consumer.poll(10)
+        >>> [(record.offset, record.key, record.value) for record in records]
+        [(0, b'a', b'apple'), (1, b'b', b'banana')]
+        """
         wanted = max_records or self._consumer.settings.max_poll_records
         until_s = monotonic() + timeout_s
         self._before_poll()
@@ -168,6 +268,11 @@ class Consumer:
         """The same as a table: topic, partition, offset, timestamp, key, value, and headers if
         asked for. Nothing is done per record, so it is the way to read millions of them;
         `.to_pandas()` makes a data frame of it.
+
+        >>> consumer.assign([suiro.TopicPartition("fruit", 0)])
+        >>> table = consumer.poll_arrow(10)
+        >>> table["value"].to_pylist()
+        [b'apple', b'banana']
         """
         from suiro.polled_table import polled_table
 
@@ -221,7 +326,10 @@ class Consumer:
             yield from self.poll()
 
     def close(self) -> None:
-        """Commit if that is automatic, leave the group, and let go of everything."""
+        """Commit if that is automatic, leave the group, and let go of everything.
+
+        >>> consumer.close()
+        """
         try:
             self._loop.run(self._consumer.close())
         finally:

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 
 
 class RecordMetadata(NamedTuple):
-    """Where a record was stored; the offset is -1 with acks=0, as nobody knows."""
+    """Where a record was stored; the offset is -1 with acks=0, as nobody knows.
+
+    >>> stored = producer.send("orders", b"two apples", partition=0).result(10)
+    >>> stored.partition, stored.offset
+    (0, 0)
+    """
 
     topic: str
     partition: int

@@ -21,11 +21,10 @@ if TYPE_CHECKING:
 class Producer:
     """Sends records.
 
-    ```python
-    with suiro.Producer("suiro://localhost") as producer:
-        handle = producer.send("clicks", b"hello", key=b"user-1")
-        print(handle.result().offset)
-    ```
+    >>> with suiro.Producer() as producer:
+    ...     handle = producer.send("clicks", b"hello", key=b"user-1")
+    >>> handle.result().offset
+    0
 
     Leaving the `with` delivers everything. Safe to share between threads.
     """
@@ -121,31 +120,65 @@ class Producer:
         """
         self._loop.run(self._producer.flush(timeout_s))
 
+    @property
+    def asynchronous(self) -> aio.Producer:
+        """The producer behind this one, in the loop of the sync clients."""
+        return self._producer
+
     # -- transactions -----------------------------------------------------------------------------
 
     def init_transactions(self) -> None:
         """Take the transactional id: an older producer of the name is fenced, what it left open is
         aborted. `transaction` does it by itself.
+
+        >>> with suiro.Producer(transactional_id="billing") as producer:
+        ...     producer.init_transactions()
         """
         self._loop.run(self._producer.init_transactions())
 
     def begin_transaction(self) -> None:
-        """From here on, what is sent is visible to all or to nobody."""
+        """From here on, what is sent is visible to all or to nobody.
+
+        >>> with suiro.Producer(transactional_id="billing") as producer:
+        ...     producer.begin_transaction()
+        ...     handle = producer.send("orders", b"two apples")
+        ...     producer.commit_transaction()
+        >>> handle.succeeded()
+        True
+        """
         self._loop.run(self._producer.begin_transaction())
 
     def commit_transaction(self) -> None:
         """Returns once the decision is stored. Raises TransactionAborted if a record could not be
         sent: then abort.
+
+        >>> with suiro.Producer(transactional_id="billing") as producer:
+        ...     producer.begin_transaction()
+        ...     handle = producer.send("orders", b"two apples")
+        ...     producer.commit_transaction()
         """
         self._loop.run(self._producer.commit_transaction())
 
     def abort_transaction(self) -> None:
-        """Nobody who reads committed records will ever see what was sent."""
+        """Nobody who reads committed records will ever see what was sent.
+
+        >>> with suiro.Producer(transactional_id="billing") as producer:
+        ...     producer.begin_transaction()
+        ...     handle = producer.send("orders", b"two apples")
+        ...     producer.abort_transaction()
+        """
         self._loop.run(self._producer.abort_transaction())
 
     @contextmanager
     def transaction(self) -> Iterator[Self]:
-        """Commit at the end of the block, abort if it raises."""
+        """Commit at the end of the block, abort if it raises.
+
+        >>> with suiro.Producer(transactional_id="billing") as producer:
+        ...     with producer.transaction():
+        ...         handle = producer.send("orders", b"two apples")
+        >>> handle.succeeded()
+        True
+        """
         self.begin_transaction()
         try:
             yield self
@@ -162,11 +195,25 @@ class Producer:
     ) -> None:
         """Commit where the consumer's group is, as part of the transaction: its position, or these
         offsets.
+
+        >>> consumer.subscribe("fruit")
+        >>> records = consumer.poll(20)
+        >>> with suiro.Producer(transactional_id="billing") as producer:
+        ...     with producer.transaction():
+        ...         for record in records:
+        ...             handle = producer.send("eaten", record.value)
+        ...         producer.send_offsets(consumer)
         """
         self._loop.run(self._producer.send_offsets(consumer.asynchronous, offsets))
 
     def close(self, timeout_s: float | None = None) -> None:
-        """Deliver what is waiting, then let go of everything."""
+        """Deliver what is waiting, then let go of everything.
+
+        >>> handle = producer.send("orders", b"value")
+        >>> producer.close()
+        >>> handle.succeeded()
+        True
+        """
         try:
             self._loop.run(self._producer.close(timeout_s))
         finally:

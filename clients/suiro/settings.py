@@ -57,7 +57,16 @@ PARTITIONERS: Final = ("murmur2", "sticky", "round_robin")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerSettings:
-    """How a producer sends."""
+    """How a producer sends: what `Producer` takes as keyword arguments, or whole as `settings`.
+
+    >>> settings = suiro.ProducerSettings(linger_ms=20, compression=suiro.Compression.ZSTD)
+    >>> with suiro.Producer(settings=settings) as producer:
+    ...     producer.send("orders", b"value").result(10).topic
+    'orders'
+    >>> suiro.Producer(linger=20)
+    Traceback (most recent call last):
+    suiro.model.errors.InvalidSetting: there is no setting 'linger': did you mean 'linger_ms'?...
+    """
 
     acks: Literal["all", 0, 1] = "all"
     """Who must hold a record before it counts as sent: all in-sync replicas, the leader, nobody."""
@@ -139,12 +148,24 @@ class ProducerSettings:
 
     @property
     def is_idempotent(self) -> bool:
+        """Whether each record is stored once.
+
+        >>> suiro.ProducerSettings(acks=1).is_idempotent
+        False
+        """
         return self.acks == "all" and self.enable_idempotence is not False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerSettings:
-    """How a consumer reads."""
+    """How a consumer reads: what `Consumer` takes as keyword arguments, or whole as `settings`.
+
+    >>> settings = suiro.ConsumerSettings(auto_offset_reset="earliest", max_poll_records=1)
+    >>> with suiro.Consumer(settings=settings) as consumer:
+    ...     consumer.assign(consumer.partitions_of("fruit"))
+    ...     len(consumer.poll(10))
+    1
+    """
 
     isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
     auto_offset_reset: Literal["earliest", "latest", "none"] = "latest"

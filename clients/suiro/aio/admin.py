@@ -38,10 +38,10 @@ R = TypeVar("R")
 class Admin:
     """Changes and describes the cluster.
 
-    ```python
-    async with Admin() as admin:
-        await admin.create_topic("clicks", partitions=3)
-    ```
+    >>> async with aio.Admin() as admin:
+    ...     info = await admin.create_topic("clicks", partitions=3)
+    >>> info.name
+    'clicks'
     """
 
     def __init__(
@@ -67,6 +67,10 @@ class Admin:
         await self.close()
 
     async def close(self) -> None:
+        """Let go of everything.
+
+        >>> await admin.close()
+        """
         await self.connection.transport.close()
 
     async def create_topic(
@@ -77,7 +81,12 @@ class Admin:
         replication_factor: int = 0,
         configs: Mapping[str, str] | None = None,
     ) -> TopicInfo:
-        """Make a topic; 0 leaves a number to the cluster's default. Raises TopicExists."""
+        """Make a topic; 0 leaves a number to the cluster's default. Raises TopicExists.
+
+        >>> info = await admin.create_topic("clicks", partitions=3)
+        >>> len(info.partitions)
+        3
+        """
         topic = pb.NewTopic(
             name=name,
             partitions=partitions,
@@ -90,7 +99,11 @@ class Admin:
         return self.connection.topics[name]
 
     async def delete_topic(self, name: str) -> None:
-        """Delete a topic and its records."""
+        """Delete a topic and its records.
+
+        >>> info = await admin.create_topic("clicks")
+        >>> await admin.delete_topic("clicks")
+        """
         reply = await self.ask(AdminMethods.DELETE_TOPICS, pb.DeleteTopicsRequest(names=[name]))
         raise_if_error(reply.results[0].error)
         self.connection.topics.pop(name, None)
@@ -98,28 +111,50 @@ class Admin:
     async def delete_records(self, partition: TopicPartition, before: int) -> int:
         """Delete the records of a partition below an offset (-1: all that are committed); returns
         where its log starts now.
+
+        >>> info = await admin.create_topic("clicks")
+        >>> await admin.delete_records(suiro.TopicPartition("clicks", 0), 0)
+        0
         """
         return await delete_records(self.connection, partition, before, timeout_s=self.timeout_s)
 
     async def delete_records_before_time(self, partition: TopicPartition, before_ms: int) -> int:
         """Delete what comes before the first record at or after a point in time, in ms since
         1970; returns where the log starts now.
+
+        >>> info = await admin.create_topic("clicks")
+        >>> await admin.delete_records_before_time(suiro.TopicPartition("clicks", 0), 0)
+        0
         """
         return await delete_records_before_time(
             self.connection, partition, before_ms, timeout_s=self.timeout_s
         )
 
     async def topics(self) -> dict[str, TopicInfo]:
-        """Every topic, by name."""
+        """Every topic, by name.
+
+        >>> "fruit" in await admin.topics()
+        True
+        """
         return await self.connection.all_topics(timeout_s=self.timeout_s)
 
     async def describe_topic(self, name: str) -> TopicInfo:
-        """One topic, fresh. Raises UnknownTopicOrPartition."""
+        """One topic, fresh. Raises UnknownTopicOrPartition.
+
+        >>> info = await admin.describe_topic("fruit")
+        >>> info.partitions[0].leader
+        1
+        """
         await self.connection.refresh([name], timeout_s=self.timeout_s)
         return self.connection.topics[name]
 
     async def describe_configs(self, topic: str) -> dict[str, pb.ConfigEntry]:
-        """Every setting of a topic, by name."""
+        """Every setting of a topic, by name.
+
+        >>> configs = await admin.describe_configs("fruit")
+        >>> configs["min.insync.replicas"].value
+        '1'
+        """
         reply = await self.ask(
             AdminMethods.DESCRIBE_CONFIGS,
             pb.DescribeConfigsRequest(resource=pb.TOPIC, name=topic),
@@ -127,13 +162,24 @@ class Admin:
         return {entry.key: entry for entry in reply.entries}
 
     async def describe_cluster(self) -> pb.DescribeClusterReply:
-        """The nodes of the cluster."""
+        """The nodes of the cluster.
+
+        >>> cluster = await admin.describe_cluster()
+        >>> [node.address.node_id for node in cluster.nodes]
+        [1]
+        """
         return await self.ask(AdminMethods.DESCRIBE_CLUSTER, pb.DescribeClusterRequest())
 
     # -- leaders and replicas ---------------------------------------------------------------------
 
     async def add_partitions(self, topic: str, total: int) -> TopicInfo:
-        """Give a topic more partitions; `total` is how many there shall be."""
+        """Give a topic more partitions; `total` is how many there shall be.
+
+        >>> info = await admin.create_topic("clicks")
+        >>> info = await admin.add_partitions("clicks", 3)
+        >>> len(info.partitions)
+        3
+        """
         request = pb.AddTopicPartitionsRequest(topic=topic, total=total)
         await self.ask(AdminMethods.ADD_PARTITIONS, request)
         return await self._described(topic, lambda info: len(info.partitions) >= total)
@@ -143,6 +189,10 @@ class Admin:
     ) -> Plan:
         """Give every partition of a topic so many replicas. More of them are copied in the
         background (see `reassignments`); returns the partitions that change.
+
+        >>> plan = await admin.set_replication_factor("fruit", 1)
+        >>> len(plan)
+        0
         """
         placed = placed_partitions({topic: await self.describe_topic(topic)})
         plan = with_replication_factor(placed, await self.holders(), factor)
@@ -155,6 +205,9 @@ class Admin:
         """Let the preferred replicas lead, of these partitions or of all; with `unclean` let
         whoever is left lead where nobody does and the topic allows it, and lose what that one
         lacks. Returns who leads now, or why not.
+
+        >>> await admin.elect_leaders([suiro.TopicPartition("fruit", 0)])
+        {TopicPartition(topic='fruit', partition=0): 1}
         """
         request = pb.ElectLeadersRequest(unclean=unclean)
         request.partitions.extend(map(_wire_partition, partitions or ()))
@@ -162,7 +215,12 @@ class Admin:
         return _outcomes(reply.results)
 
     async def holders(self) -> list[Holder]:
-        """The brokers that may be given replicas, with their racks."""
+        """The brokers that may be given replicas, with their racks.
+
+        >>> holders = await admin.holders()
+        >>> [holder.node_id for holder in holders]
+        [1]
+        """
         reply = await self.describe_cluster()
         return [
             Holder(NodeId(node.address.node_id), node.address.rack)
@@ -173,17 +231,31 @@ class Admin:
     async def plan_spread(
         self, topics: Iterable[str] | None = None, to_brokers: Iterable[int] | None = None
     ) -> Plan:
-        """How these topics (else all) would be spread over these brokers (else all)."""
+        """How these topics (else all) would be spread over these brokers (else all).
+
+        >>> plan = await admin.plan_spread(["fruit"])
+        >>> len(plan)
+        0
+        """
         placed = await self._movable(topics)
         return spread(placed, _chosen(await self.holders(), to_brokers))
 
     async def plan_drain(self, node_id: int, topics: Iterable[str] | None = None) -> Plan:
-        """How everything would be moved off a broker."""
+        """How everything would be moved off a broker.
+
+        >>> info = await admin.create_topic("clicks")
+        >>> plan = await admin.plan_drain(2)
+        >>> len(plan)
+        0
+        """
         return drain(await self._movable(topics), await self.holders(), NodeId(node_id))
 
     async def reassign(self, plan: Plan, *, throttle_bytes_per_s: int = 0) -> None:
         """Begin to carry a plan out. Each broker sends new replicas at most so many bytes per
         second, 0 for no limit; replicas that are in sync are not slowed down.
+
+        >>> plan = await admin.plan_spread(["fruit"])
+        >>> await admin.reassign(plan, throttle_bytes_per_s=50_000_000)
         """
         moves = [
             pb.NewReassignment(
@@ -195,13 +267,21 @@ class Admin:
         await self._alter(moves, throttle_bytes_per_s)
 
     async def throttle(self, bytes_per_s: int) -> None:
-        """Change what reassignments that are under way may cost; 0 for no limit."""
+        """Change what reassignments that are under way may cost; 0 for no limit.
+
+        >>> await admin.throttle(50_000_000)
+        >>> await admin.throttle(0)
+        """
         await self._alter([], bytes_per_s)
 
     async def cancel_reassignments(
         self, partitions: Iterable[TopicPartition] | None = None
     ) -> list[TopicPartition]:
-        """Put these partitions, or all that are under way, back as they were."""
+        """Put these partitions, or all that are under way, back as they were.
+
+        >>> await admin.cancel_reassignments()
+        []
+        """
         if partitions is None:
             partitions = [moving.partition for moving in await self.reassignments()]
         chosen = list(partitions)
@@ -213,7 +293,11 @@ class Admin:
         return chosen
 
     async def reassignments(self) -> list[Moving]:
-        """What is under way, and how much of it is left."""
+        """What is under way, and how much of it is left.
+
+        >>> await admin.reassignments()
+        []
+        """
         return await moving_partitions(self)
 
     async def _alter(self, moves: list[pb.NewReassignment], throttle_bytes_per_s: int) -> None:

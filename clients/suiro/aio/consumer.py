@@ -53,12 +53,12 @@ class Listeners(NamedTuple):
 class Consumer:
     """Reads records: of a group's share of topics, or of partitions that it is told to read.
 
-    ```python
-    async with Consumer("suiro://localhost", group_id="billing") as consumer:
-        consumer.subscribe("orders")
-        async for record in consumer:
-            print(record.offset, record.value)
-    ```
+    >>> async with aio.Consumer(group_id="shipping", auto_offset_reset="earliest") as consumer:
+    ...     consumer.subscribe("fruit")
+    ...     async for record in consumer:
+    ...         print(record.offset, record.value)
+    ...         break
+    0 b'apple'
     """
 
     def __init__(
@@ -104,7 +104,10 @@ class Consumer:
         await self.close()
 
     async def close(self, reason: str = "the consumer was closed") -> None:
-        """Commit if that is automatic, leave the group, and let go of everything."""
+        """Commit if that is automatic, leave the group, and let go of everything.
+
+        >>> await consumer.close()
+        """
         if self._group is not None:
             await self._group.close(reason)
         if self._fetcher is not None:
@@ -142,6 +145,11 @@ class Consumer:
 
         Partitions come and go while polling: `on_revoked` is called before one goes, and may
         commit; `on_lost` when one is gone already.
+
+        >>> consumer.subscribe("fruit")
+        >>> records = await consumer.poll(20)
+        >>> records[0].value
+        b'apple'
         """
         if not topics and not pattern:
             raise InvalidRequest("subscribe to what? Name topics, or give a pattern")
@@ -157,6 +165,12 @@ class Consumer:
 
         Without an offset, the group's committed one counts, if there is a group, and else
         `auto_offset_reset` decides.
+
+        >>> await consumer.assign([suiro.TopicPartition("fruit", 0)])
+        >>> await consumer.assign({suiro.TopicPartition("fruit", 0): 1})
+        >>> records = await consumer.poll(10)
+        >>> records[0].value
+        b'banana'
         """
         if self._group is not None and self._group.has_joined:
             raise InvalidRequest("the group assigns partitions: a consumer does one or the other")
@@ -174,38 +188,88 @@ class Consumer:
         await self.fetcher.locate(wanted)
 
     async def partitions_of(self, topic: str) -> list[TopicPartition]:
-        """Every partition of a topic."""
+        """Every partition of a topic.
+
+        >>> await consumer.partitions_of("fruit")
+        [TopicPartition(topic='fruit', partition=0)]
+        """
         info = await self.connection.topic(topic, timeout_s=self._timeout_s)
         return [TopicPartition(topic, number) for number in range(len(info.partitions))]
 
     def assignment(self) -> list[TopicPartition]:
-        """What is being read."""
+        """What is being read.
+
+        >>> await consumer.assign([suiro.TopicPartition("fruit", 0)])
+        >>> consumer.assignment()
+        [TopicPartition(topic='fruit', partition=0)]
+        """
         return sorted(self.fetcher.partitions())
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Return nothing of these from now on; no partition named means all of them."""
+        """Return nothing of these from now on; no partition named means all of them.
+
+        >>> await consumer.assign([suiro.TopicPartition("fruit", 0)])
+        >>> consumer.pause()
+        >>> records = await consumer.poll(0.1)
+        >>> len(records)
+        0
+        """
         for partition in partitions or self.assignment():
             self.fetcher.pause(partition, paused=True)
 
     def resume(self, *partitions: TopicPartition) -> None:
-        """Go on where they were paused; no partition named means all of them."""
+        """Go on where they were paused; no partition named means all of them.
+
+        >>> await consumer.assign([suiro.TopicPartition("fruit", 0)])
+        >>> consumer.pause()
+        >>> consumer.resume()
+        >>> records = await consumer.poll(10)
+        >>> len(records)
+        2
+        """
         for partition in partitions or self.assignment():
             self.fetcher.pause(partition, paused=False)
 
     def paused(self) -> list[TopicPartition]:
-        """What is assigned and paused."""
+        """What is assigned and paused.
+
+        >>> await consumer.assign([suiro.TopicPartition("fruit", 0)])
+        >>> consumer.pause()
+        >>> consumer.paused() == consumer.assignment()
+        True
+        """
         return [p for p in self.assignment() if self.fetcher.is_paused(p)]
 
     def position(self, partition: TopicPartition) -> int:
-        """The offset of the next record that a poll will return."""
+        """The offset of the next record that a poll will return.
+
+        >>> where = suiro.TopicPartition("fruit", 0)
+        >>> await consumer.assign([where])
+        >>> consumer.position(where)
+        0
+        """
         return self.fetcher.position(partition)[0]
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Go on at this offset."""
+        """Go on at this offset.
+
+        >>> where = suiro.TopicPartition("fruit", 0)
+        >>> await consumer.assign([where])
+        >>> consumer.seek(where, 1)
+        >>> records = await consumer.poll(10)
+        >>> records[0].offset
+        1
+        """
         self.fetcher.seek(partition, offset)
 
     async def seek_to(self, partition: TopicPartition, bound: Bound | int) -> int:
-        """Go on at the earliest or latest offset, or at a timestamp (ms); returns the offset."""
+        """Go on at the earliest or latest offset, or at a timestamp (ms); returns the offset.
+
+        >>> where = suiro.TopicPartition("fruit", 0)
+        >>> await consumer.assign([where])
+        >>> await consumer.seek_to(where, suiro.Bound.LATEST)
+        2
+        """
         offset = await self.offset_of(partition, bound)
         self.seek(partition, offset)
         return offset
@@ -213,6 +277,13 @@ class Consumer:
     async def seek_to_committed(self) -> None:
         """Go back to where the group is, after a transaction that was aborted for instance; where
         it has not been yet, `auto_offset_reset` decides.
+
+        >>> where = suiro.TopicPartition("fruit", 0)
+        >>> await consumer.assign([where])
+        >>> records = await consumer.poll(10)
+        >>> await consumer.seek_to_committed()
+        >>> consumer.position(where)
+        0
         """
         found = await self.committed(self.assignment())
         new = [partition for partition in self.assignment() if partition not in found]
@@ -223,13 +294,24 @@ class Consumer:
         await self.fetcher.locate(new)
 
     async def offset_of(self, partition: TopicPartition, bound: Bound | int) -> int:
-        """The earliest or latest offset, or the first one at or after a timestamp (ms)."""
+        """The earliest or latest offset, or the first one at or after a timestamp (ms).
+
+        >>> where = suiro.TopicPartition("fruit", 0)
+        >>> await consumer.offset_of(where, suiro.Bound.LATEST)
+        2
+        """
         return await self.fetcher.offset_of(partition, bound)
 
     # -- reading ----------------------------------------------------------------------------------
 
     async def poll(self, timeout_s: float = 1.0, *, max_records: int | None = None) -> Polled:
-        """Records as soon as there are any, at most `max_records`; none after the timeout."""
+        """Records as soon as there are any, at most `max_records`; none after the timeout.
+
+        >>> await consumer.assign([suiro.TopicPartition("fruit", 0)])
+        >>> records = await consumer.poll(10)
+        >>> [(record.offset, record.key, record.value) for record in records]
+        [(0, b'a', b'apple'), (1, b'b', b'banana')]
+        """
         wanted = max_records or self.settings.max_poll_records
         until_s = self._loop.time() + timeout_s
         await self._before_poll()
@@ -242,6 +324,11 @@ class Consumer:
     ) -> pa.Table:
         """The same as a table: topic, partition, offset, timestamp, key, value, and headers if
         asked for. Nothing is done per record, so it is the way to read millions of them.
+
+        >>> await consumer.assign([suiro.TopicPartition("fruit", 0)])
+        >>> table = await consumer.poll_arrow(10)
+        >>> table["value"].to_pylist()
+        [b'apple', b'banana']
         """
         from suiro.polled_table import polled_table
 
@@ -321,6 +408,10 @@ class Consumer:
         """Store where the group is: behind what polls have returned, or at these offsets.
 
         Raises StaleMemberEpoch or UnknownMember if the partitions are no longer this member's.
+
+        >>> consumer.subscribe("fruit")
+        >>> records = await consumer.poll(20)
+        >>> await consumer.commit()
         """
         await self.group.commit(self._to_commit(offsets))
 
@@ -329,7 +420,12 @@ class Consumer:
         offsets: Offsets | None = None,
         callback: Callable[[BaseException | None], None] | None = None,
     ) -> asyncio.Task[None]:
-        """The same in the background; the callback is told how it ended."""
+        """The same in the background; the callback is told how it ended.
+
+        >>> consumer.subscribe("fruit")
+        >>> records = await consumer.poll(20)
+        >>> task = consumer.commit_async(callback=lambda error: None)
+        """
         return self.group.commit_in_background(self._to_commit(offsets), callback)
 
     def _to_commit(self, offsets: Offsets | None) -> dict[TopicPartition, OffsetAndMetadata]:
@@ -343,7 +439,16 @@ class Consumer:
     async def committed(
         self, partitions: Iterable[TopicPartition] = ()
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """What the group has committed, of these partitions or of all."""
+        """What the group has committed, of these partitions or of all.
+
+        >>> where = suiro.TopicPartition("fruit", 0)
+        >>> consumer.subscribe("fruit")
+        >>> records = await consumer.poll(20)
+        >>> await consumer.commit()
+        >>> found = await consumer.committed([where])
+        >>> found[where].offset
+        2
+        """
         return await self.group.offsets.fetch(partitions, timeout_s=self._timeout_s)
 
     def _check_exists(self, partition: TopicPartition) -> None:

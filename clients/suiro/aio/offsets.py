@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 
 class Bound(StrEnum):
-    """An end of the log."""
+    """An end of the log.
+
+    >>> consumer.offset_of(suiro.TopicPartition("fruit", 0), suiro.Bound.EARLIEST)
+    0
+    """
 
     EARLIEST = "earliest"
     LATEST = "latest"

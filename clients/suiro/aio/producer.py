@@ -49,11 +49,10 @@ RUNS_AT_ONCE: Final = 8
 class Producer:
     """Sends records.
 
-    ```python
-    async with Producer("suiro://localhost") as producer:
-        stored = await producer.send("clicks", b"hello", key=b"user-1")
-        print(stored.offset)
-    ```
+    >>> async with aio.Producer() as producer:
+    ...     stored = await producer.send("clicks", b"hello", key=b"user-1")
+    >>> stored.offset
+    0
 
     `send` never blocks and may be called from any thread. A handle that is not awaited is delivered
     all the same; `flush`, or leaving the `async with`, waits for everything.
@@ -214,7 +213,13 @@ class Producer:
             raise BufferFull(f"{self.stager.buffered} bytes are waiting to be sent") from None
 
     async def close(self, timeout_s: float | None = None) -> None:
-        """Deliver what is waiting, then let go of everything."""
+        """Deliver what is waiting, then let go of everything.
+
+        >>> handle = producer.send("orders", b"value")
+        >>> await producer.close()
+        >>> handle.succeeded()
+        True
+        """
         if self.stager.is_closed:
             return
         try:
@@ -239,23 +244,45 @@ class Producer:
     async def init_transactions(self) -> None:
         """Take the transactional id: an older producer of the name is fenced, what it left open is
         aborted. `transaction` does it by itself.
+
+        >>> async with aio.Producer(transactional_id="billing") as producer:
+        ...     await producer.init_transactions()
         """
         await self.transactions.init()
 
     async def begin_transaction(self) -> None:
-        """From here on, what is sent is visible to all or to nobody."""
+        """From here on, what is sent is visible to all or to nobody.
+
+        >>> async with aio.Producer(transactional_id="billing") as producer:
+        ...     await producer.begin_transaction()
+        ...     handle = producer.send("orders", b"two apples")
+        ...     await producer.commit_transaction()
+        >>> handle.succeeded()
+        True
+        """
         await self.transactions.init()
         self.transactions.begin()
 
     async def commit_transaction(self) -> None:
         """Returns once the decision is stored. Raises TransactionAborted if a record could not be
         sent: then abort.
+
+        >>> async with aio.Producer(transactional_id="billing") as producer:
+        ...     await producer.begin_transaction()
+        ...     handle = producer.send("orders", b"two apples")
+        ...     await producer.commit_transaction()
         """
         await self.flush()
         await self.transactions.commit()
 
     async def abort_transaction(self) -> None:
-        """Nobody who reads committed records will ever see what was sent."""
+        """Nobody who reads committed records will ever see what was sent.
+
+        >>> async with aio.Producer(transactional_id="billing") as producer:
+        ...     await producer.begin_transaction()
+        ...     handle = producer.send("orders", b"two apples")
+        ...     await producer.abort_transaction()
+        """
         await self.transactions.abort()
 
     @asynccontextmanager
@@ -282,6 +309,14 @@ class Producer:
     ) -> None:
         """Commit where the consumer's group is, as part of the transaction: its position, or these
         offsets.
+
+        >>> consumer.subscribe("fruit")
+        >>> records = await consumer.poll(20)
+        >>> async with aio.Producer(transactional_id="billing") as producer:
+        ...     async with producer.transaction():
+        ...         for record in records:
+        ...             handle = producer.send("eaten", record.value)
+        ...         await producer.send_offsets(consumer)
         """
         member, positions = consumer.group.membership(), consumer.group.positions()
         await self.transactions.send_offsets(member, positions if offsets is None else offsets)

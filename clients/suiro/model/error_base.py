@@ -86,7 +86,14 @@ Hint = str | int
 
 
 class SuiroError(Exception):
-    """The root: catch this to catch everything that Suiro raises on purpose."""
+    """The root: catch this to catch everything that Suiro raises on purpose.
+
+    >>> try:
+    ...     suiro.Consumer(max_poll_record=10)
+    ... except suiro.SuiroError as error:
+    ...     print(error)
+    there is no setting 'max_poll_record': did you mean 'max_poll_records'?...
+    """
 
     code: ClassVar[ErrorCode] = ErrorCode.INTERNAL
     retriable: ClassVar[bool] = False
@@ -101,6 +108,10 @@ class SuiroError(Exception):
         return f"{self.message}. {self.advice}" if self.advice else self.message
 
     def hint_int(self, name: str) -> int | None:
-        """A hint as a number, or None where the server gave none."""
+        """A hint as a number, or None where the server gave none.
+
+        >>> suiro.SuiroError("too far", end=7).hint_int("end")
+        7
+        """
         value = self.hints.get(name)
         return None if value is None else int(value)

@@ -19,6 +19,11 @@ class Record(NamedTuple):
 
     A named tuple, because it is the only kind of object that C code can make without a Python
     frame per record, and that decides how fast a poll can be walked.
+
+    >>> consumer.assign([suiro.TopicPartition("fruit", 0)])
+    >>> record = consumer.poll(10)[0]
+    >>> record.topic, record.partition, record.offset, record.key, record.value
+    ('fruit', 0, 0, b'a', b'apple')
     """
 
     topic: str

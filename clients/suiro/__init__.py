@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from suiro.aio.offsets import Bound
     from suiro.aio.shared import Outcome, SharedBatch
     from suiro.consumer import Consumer
+    from suiro.exactly_once import ExactlyOnce
     from suiro.handle import RecordMetadata, Sent, SentMany
     from suiro.model import errors
     from suiro.model.batch import Compression
@@ -38,6 +39,7 @@ __all__ = [
     "Compression",
     "Consumer",
     "ConsumerSettings",
+    "ExactlyOnce",
     "Outcome",
     "Polled",
     "Producer",
@@ -61,6 +63,7 @@ _HOME = {
     "Compression": "suiro.model.batch",
     "Consumer": "suiro.consumer",
     "ConsumerSettings": "suiro.settings",
+    "ExactlyOnce": "suiro.exactly_once",
     "Outcome": "suiro.aio.shared",
     "Polled": "suiro.polled",
     "Producer": "suiro.producer",

@@ -118,9 +118,11 @@ async def _at_end(consumer: Consumer, wheres: list[TopicPartition]) -> bool:
     return True
 
 
-async def until_stable(committed: Consumer, uncommitted: Consumer, partitions: int) -> float:
+async def until_stable(
+    committed: Consumer, uncommitted: Consumer, partitions: int, give_up_s: float = 60.0
+) -> float:
     """Wait until no transaction is open in any partition, which is when both kinds of readers may
-    read equally far; how many seconds that took.
+    read equally far; how many seconds that took, or `give_up_s` if it did not come to pass.
     """
     now_s = asyncio.get_running_loop().time
     began_s = now_s()
@@ -130,5 +132,7 @@ async def until_stable(committed: Consumer, uncommitted: Consumer, partitions: i
             stable = await committed.offset_of(where, Bound.LATEST)
             if stable == await uncommitted.offset_of(where, Bound.LATEST):
                 break
+            if now_s() - began_s >= give_up_s:
+                return give_up_s
             await asyncio.sleep(POLL_S)
     return now_s() - began_s

@@ -88,9 +88,10 @@ class Copier:
             await waiting
             self.killed += 1
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
+            await self._process.wait()
 
 
 async def copy_through_kills(
@@ -124,7 +125,7 @@ async def copy_through_kills(
                 life.cancel()
             await asyncio.gather(*lives, return_exceptions=True)
             for one in team:
-                one.stop()
+                await one.stop()
 
 
 async def _produce(bootstrap: str, seconds: float) -> int:

@@ -20,6 +20,45 @@ if TYPE_CHECKING:
 LOST_MAX: Final = 10
 
 
+class Progress:
+    """What was read and is not committed, and the way back to it."""
+
+    def __init__(self, consumer: Consumer, producer: Producer) -> None:
+        self._consumer = consumer
+        self._producer = producer
+        self._read_from: dict[TopicPartition, int] = {}
+        self._lost = 0
+
+    def on_read(self, records: Sequence[Record]) -> None:
+        for record in records:
+            where = TopicPartition(record.topic, record.partition)
+            self._read_from.setdefault(where, record.offset)
+
+    def on_committed(self) -> None:
+        self._read_from.clear()
+        self._lost = 0
+
+    def may_go_on(self) -> bool:
+        """After an error of the cluster: whether it is worth another try."""
+        self._lost += 1
+        return self._lost < LOST_MAX and self._producer.transactions.is_usable
+
+    async def go_back(self) -> None:
+        """After a failure: end what was begun, and return to where the group is."""
+        if not self._read_from:
+            return
+        await self._producer.transactions.settle()
+        assigned = self._consumer.assignment()
+        found = await self._consumer.committed(assigned) if assigned else {}
+        for partition, first in self._read_from.items():
+            if partition in found:
+                at = found[partition]
+                self._consumer.fetcher.seek(partition, at.offset, at.leader_epoch, is_reset=False)
+            elif partition in assigned:
+                self._consumer.fetcher.seek(partition, first, is_reset=False)
+        self._read_from.clear()
+
+
 class ExactlyOnce:
     """Reads with a consumer of a group, writes with a transactional producer.
 
@@ -42,8 +81,7 @@ class ExactlyOnce:
         self._consumer = consumer
         self._producer = producer
         self._work = work
-        self._read_from: dict[TopicPartition, int] = {}
-        self._lost = 0
+        self._progress = Progress(consumer, producer)
 
     async def step(self, timeout_s: float = 1.0) -> int:
         """One transaction, or none if nothing comes; how many records were read and committed.
@@ -53,40 +91,21 @@ class ExactlyOnce:
         when another instance has taken over.
         """
         try:
-            await self._go_back()
+            await self._progress.go_back()
             records = await self._consumer.poll(timeout_s)
             if records:
                 await self._transact(records)
         except SuiroError:
-            self._lost += 1
-            if self._lost >= LOST_MAX or not self._producer.transactions.is_usable:
+            if not self._progress.may_go_on():
                 raise
             return 0
-        self._lost = 0
+        self._progress.on_committed()
         return len(records)
 
     async def _transact(self, records: Sequence[Record]) -> None:
-        for record in records:
-            where = TopicPartition(record.topic, record.partition)
-            self._read_from.setdefault(where, record.offset)
+        self._progress.on_read(records)
         async with self._producer.transaction():
             done = self._work(records)
             if isawaitable(done):
                 await done
             await self._producer.send_offsets(self._consumer)
-        self._read_from.clear()
-
-    async def _go_back(self) -> None:
-        """After a failure: end what was begun, and return to where the group is."""
-        if not self._read_from:
-            return
-        await self._producer.transactions.settle()
-        assigned = self._consumer.assignment()
-        found = await self._consumer.committed(assigned) if assigned else {}
-        for partition, first in self._read_from.items():
-            if partition in found:
-                at = found[partition]
-                self._consumer.fetcher.seek(partition, at.offset, at.leader_epoch, is_reset=False)
-            elif partition in assigned:
-                self._consumer.fetcher.seek(partition, first, is_reset=False)
-        self._read_from.clear()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cluster.local_cluster import Layout, LocalCluster
-from tests.spark.kit import WHY_NOT_JAVA
+from tests.spark.kit import SMALL_SPARK, WHY_NOT_JAVA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,11 +32,7 @@ def spark() -> Iterator[SparkSession]:
     os.environ["PYSPARK_PYTHON"] = sys.executable  # workers would take `python3` of the PATH
     session = (
         SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
+        .config(map=SMALL_SPARK)
         .config("spark.log.level", "ERROR")
         .getOrCreate()
     )

@@ -15,6 +15,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from tests.spark.faults import PLANT, FaultySource
+from tests.spark.kit import SMALL_SPARK
 
 PER_BATCH = 1_000
 ARROW_ROWS = 100
@@ -47,9 +48,8 @@ def main() -> None:
 def _session() -> SparkSession:
     return (
         SparkSession.builder.master("local[2,4]")  # a task may fail three times
-        .config("spark.ui.enabled", "false")
+        .config(map=SMALL_SPARK)
         .config("spark.log.level", "OFF")
-        .config("spark.driver.host", "127.0.0.1")
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", str(ARROW_ROWS))
         .getOrCreate()
     )

@@ -41,6 +41,17 @@ SCHEMA_WITH_HEADERS = StructType(list(SCHEMA.fields)).add("headers", ArrayType(H
 
 WHY_NOT_JAVA = "" if shutil.which("java") else "Spark needs Java 17, and there is no `java` here"
 
+SMALL_SPARK: dict[str, Any] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.wholeStage": "false",
+}
+"""For short queries: what Spark compiles for long ones costs more than it saves."""
+
 
 def new_topic(cluster: LocalCluster, name: str, partitions: int = 1) -> str:
     with suiro.Admin(cluster.bootstrap) as admin:

@@ -43,10 +43,11 @@ nets: ## what cutting networks apart needs, from Debian; tests say why they skip
 		&& apt-get install --yes --quiet iproute2 nftables; } || true
 
 test: check nets ## everything that a fresh machine can run
-	$(ALONE) $(BIN)/pytest -m "not (chaos or slow)"
+	$(ALONE) $(MAKE) --no-print-directory test-fast
+	$(ALONE) $(BIN)/pytest -m "(cluster or spark) and not (chaos or slow)"
 
 test-fast: $(READY) ## what needs no real processes
-	$(BIN)/pytest -m "not (cluster or chaos or spark or slow)"
+	$(BIN)/pytest -n 2 --dist loadgroup -m "not (cluster or chaos or spark or slow)"
 
 rewrite: $(READY) ## write the transcripts anew from what the cores do now; read the diff
 	SUIRO_REWRITE=1 $(BIN)/pytest tests/datadriven

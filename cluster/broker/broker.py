@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from cluster.broker.cleaning import LogCleaner
 from cluster.broker.log_directories import LogDirectories
 from cluster.broker.producer_ids import ProducerIds
 from cluster.broker.replicas import Replicas
@@ -70,6 +71,7 @@ class Broker:
             tasks.create_task(self._producer_ids.run(epoch), name="producer ids")
             retention = Retention(self.replicas, self._env.clock)
             tasks.create_task(retention.run(), name="retention")
+            tasks.create_task(LogCleaner(self.replicas, self._env).run(), name="log cleaner")
             lag = StableLag(self.replicas, self._env.metrics)
             tasks.create_task(lag.run(), name="stable lag")
 

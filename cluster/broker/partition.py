@@ -294,9 +294,9 @@ class Partition:
             self._leader.check_high_watermark()
         if not start <= offset <= self.high_watermark:
             raise OffsetOutOfRange(self.partition, offset, start, self.high_watermark)
-        if offset >= until:
+        data = self.log.read(Offset(offset), bytes_max, until) if offset < until else b""
+        if not data:
             return Run((), offset, self.high_watermark, stable, start)
-        data = self.log.read(Offset(offset), bytes_max, until)
         end = _end_of(data)
         batches: Sequence[Buffer] = (data,)
         if isolation == READ_COMMITTED:
@@ -388,7 +388,7 @@ class Partition:
                 return None
             case Read(start, bytes_max):
                 bytes_max = min(bytes_max, part_bytes or bytes_max)
-                data = self.log.read(start, bytes_max, self.log.log_end)
+                data = self.log.read_from(start, bytes_max)
             case _:
                 start = push.start
         leader.on_pushed(node, _end_of(data) if data else start)

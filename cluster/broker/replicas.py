@@ -248,6 +248,11 @@ def log_config(config: TopicConfig) -> LogConfig:
         retention_ms=config.retention_ms,
         retention_bytes=config.retention_bytes,
         deletes=config.cleanup_policy is not CleanupPolicy.COMPACT,
+        compacts=config.cleanup_policy is not CleanupPolicy.DELETE,
+        min_cleanable_dirty_ratio=config.min_cleanable_dirty_ratio,
+        delete_retention_ms=config.delete_retention_ms,
+        min_compaction_lag_ms=config.min_compaction_lag_ms,
+        max_compaction_lag_ms=config.max_compaction_lag_ms,
     )
 
 

@@ -16,6 +16,7 @@ from zlib import crc32
 
 from suiro.model.ids import BrokerEpoch, Offset
 
+from cluster.log.clean_plan import CleanHistory
 from cluster.log.state import decode_state
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ _LOG: Final = b"log/"
 _PARTITION: Final = struct.Struct(">I")
 _NUMBER: Final = struct.Struct(">q")
 _CHECKED: Final = struct.Struct(">qI")
+_CHECKSUM: Final = struct.Struct(">I")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class Checkpoint:
         self._log_start = prefix + b"/log_start"
         self._recovery_point = prefix + b"/recovery_point"
         self._high_watermark = prefix + b"/high_watermark"
+        self._cleaned = prefix + b"/cleaned"
         self._snapshot = prefix + b"/snapshot/"
         self._first, self._last = prefix + b"/", prefix + b"0"  # "0" comes after "/"
 
@@ -83,6 +86,7 @@ class Checkpoint:
         puts = [
             (self._log_start, _encode_number(log_start)),
             (self._recovery_point, _encode_number(recovery_point)),
+            (self._cleaned, _encode_history(self.history().cut(end))),
         ]
         self._store.write(puts, ranges=[self._snapshots_above(end)], sync=True)
 
@@ -96,6 +100,14 @@ class Checkpoint:
             (self._recovery_point, _encode_number(0)),
         ]
         self._store.write(puts, ranges=[(self._first, self._last)], sync=True)
+
+    def history(self) -> CleanHistory:
+        """Which parts of the log were compacted, and when."""
+        return _decode_history(self._store.get(self._cleaned))
+
+    def save_history(self, history: CleanHistory) -> None:
+        """A hint, so without sync; but never before what it speaks of is in place, durably."""
+        self._store.write([(self._cleaned, _encode_history(history))], sync=False)
 
     def forget(self) -> None:
         """Durably: the log is gone."""
@@ -152,3 +164,16 @@ def _decode_number(value: bytes | None) -> int | None:
         return None
     number, checksum = _CHECKED.unpack(value)
     return int(number) if checksum == crc32(_NUMBER.pack(number)) else None
+
+
+def _encode_history(history: CleanHistory) -> bytes:
+    body = history.encode()
+    return _CHECKSUM.pack(crc32(body)) + body
+
+
+def _decode_history(value: bytes | None) -> CleanHistory:
+    if value is None or len(value) < _CHECKSUM.size:
+        return CleanHistory()
+    body = value[_CHECKSUM.size :]
+    sound = _CHECKSUM.unpack_from(value)[0] == crc32(body)
+    return CleanHistory.decode(body) if sound else CleanHistory()

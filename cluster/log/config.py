@@ -15,6 +15,8 @@ from suiro.model.limits import (
     SEGMENT_MS_DEFAULT,
 )
 
+DAY_MS: Final = 24 * 3600 * 1000
+FAR_MS: Final = (1 << 63) - 1
 FOREVER: Final = -1
 """As retention_ms or retention_bytes: no limit."""
 
@@ -45,7 +47,13 @@ class LogConfig:
     retention_bytes: int = FOREVER
     deletes: bool = True
     """Whether old segments go by the two limits above (cleanup.policy has `delete`)."""
-    producer_expiry_ms: int = 24 * 3600 * 1000
+    compacts: bool = False
+    """Whether only the newest record of each key stays (cleanup.policy has `compact`)."""
+    min_cleanable_dirty_ratio: float = 0.5
+    delete_retention_ms: int = DAY_MS
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = FAR_MS
+    producer_expiry_ms: int = DAY_MS
 
     def __post_init__(self) -> None:
         assert 1 <= self.segment_bytes <= SEGMENT_BYTES_MAX
@@ -56,4 +64,7 @@ class LogConfig:
         assert self.flush_interval_messages >= 1
         assert self.retention_ms == FOREVER or self.retention_ms >= 0
         assert self.retention_bytes == FOREVER or self.retention_bytes >= 0
+        assert 0 <= self.min_cleanable_dirty_ratio <= 1
+        assert self.delete_retention_ms >= 0
+        assert 0 <= self.min_compaction_lag_ms <= self.max_compaction_lag_ms
         assert self.producer_expiry_ms >= 1

@@ -18,10 +18,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from suiro.model.batch import read_header
+from suiro.model.compact import filler, is_filler
 from suiro.model.errors import CorruptBatch, DiskFull, OffsetOutOfRange, StorageFailed
 from suiro.model.ids import Offset
 from suiro.model.limits import CHECKPOINT_MS
 
+from cluster.log.clean_plan import CleanHistory, plan_cleaning
+from cluster.log.cleaner import Cleaning
+from cluster.log.compaction import Facts
 from cluster.log.config import Flush
 from cluster.log.drafts import LeaderDraft, draft_replica
 from cluster.log.recovery import Recovery, rebuild_state
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
     from suiro.model.ids import LeaderEpoch
 
     from cluster.log.aborted import AbortedRange
+    from cluster.log.clean_plan import CleanPlan
     from cluster.log.config import LogConfig
     from cluster.log.drafts import Draft
     from cluster.log.epochs import EpochEnd
@@ -83,6 +88,7 @@ class PartitionLog:
         self._segments = SegmentRun(home, recovered.segments, recovered.recovery_point, discard)
         self._state = recovered.state
         self._log_start = recovered.log_start
+        self._history = self._checkpoint.history()
         self._failure: str | None = None
         self._unsynced_since_ms: int | None = None
 
@@ -182,6 +188,17 @@ class PartitionLog:
             return self._segments.of(offset).read(offset, bytes_max, until, self._state.epochs)
         except OSError as error:
             raise self._unreadable(error) from error
+
+    def read_from(self, offset: Offset, bytes_max: int) -> bytes:
+        """For a follower whose log ends at `offset`: the same up to the end of the log, beginning
+        there exactly. Compaction may have made one filler of offsets that it has and has not.
+        """
+        data = self.read(offset, bytes_max, self.log_end)
+        first = read_header(data)
+        if first.base_offset == offset or not is_filler(first):
+            return data
+        rest = filler(offset, first.end, first.leader_epoch)
+        return bytes(rest) + data[first.size :]
 
     def first_batch_header_at(self, offset: Offset) -> BatchHeader | None:
         """The header of the batch that contains an offset; None at the end of the log."""
@@ -287,6 +304,13 @@ class PartitionLog:
             raise self._refused(error) from error
         self._checkpoint.save_snapshot(self._state)
 
+    def roll_if_old(self, now_ms: int) -> None:
+        """Close the active segment when it has the age for it, also if nothing is appended."""
+        active = self._segments.active
+        limit_ms = min(self.config.segment_ms, self.config.max_compaction_lag_ms)
+        if active.first_append_ms is not None and now_ms - active.first_append_ms >= limit_ms:
+            self.roll()
+
     # -- cutting ----------------------------------------------------------------------------------
 
     def truncate_to(self, offset: Offset, now_ms: int) -> Offset:
@@ -312,6 +336,7 @@ class PartitionLog:
         except (OSError, CorruptBatch) as error:
             raise self._failed(error) from error
         self._state.trim(self._log_start)
+        self._history = self._history.cut(end)
         self._segments.forget_synced(end)
         return end
 
@@ -336,6 +361,7 @@ class PartitionLog:
         """Drop everything, also what the store knows of it; the next batch goes to `offset`."""
         self._check_writable()
         self._checkpoint.restart_at(offset)
+        self._history = CleanHistory()
         self._log_start = offset
         self._start_over(offset)
 
@@ -354,6 +380,44 @@ class PartitionLog:
         start = retained_from(facts, self.config, limit=high_watermark, now_ms=now_ms)
         self.trim_to(start)
         return self._log_start
+
+    # -- compacting -------------------------------------------------------------------------------
+
+    def plan_cleaning(self, high_watermark: Offset, now_ms: int) -> CleanPlan | None:
+        """The pass of compaction that is due, if one is."""
+        facts = [segment_facts(segment, self._segments.active) for segment in self._segments]
+        stable = self.last_stable_offset(high_watermark)
+        return plan_cleaning(facts, self._history, self.config, limit=stable, now_ms=now_ms)
+
+    def start_cleaning(self, plan: CleanPlan, *, seed: int, map_bytes_max: int) -> Cleaning:
+        """Begin a pass; its steps are for a thread, and change nothing here."""
+        self._check_writable()
+        states = self._state.producers.states()
+        remembered = {sent.base_offset for state in states for sent in state.sent}
+        remembered.update(state.marker_at for state in states)
+        aborted = self.aborted(self._segments[0].base, plan.end)
+        facts = Facts(self._log_start, aborted, frozenset(remembered))
+        return Cleaning(
+            self._segments, self.config, plan, facts, seed=seed, map_bytes_max=map_bytes_max
+        )
+
+    def finish_cleaning(self, cleaning: Cleaning, now_ms: int) -> bool:
+        """Put what a pass has written in place; False if that is of no use any more."""
+        self._check_writable()
+        if not cleaning.is_complete:
+            cleaning.drop()
+            return False
+        try:
+            while cleaning.groups:
+                self._segments.swap(cleaning.groups[0].old, cleaning.groups[0].fresh)
+                del cleaning.groups[0]  # it is part of the log now
+        except OSError as error:
+            raise self._refused(error) from error
+        self._state.aborted.truncate_from_start(cleaning.end)  # nothing of them is left
+        forget_before_ms = now_ms - self.config.delete_retention_ms
+        self._history = self._history.after(cleaning.end, now_ms, forget_before_ms)
+        self._checkpoint.save_history(self._history)
+        return True
 
     # -- durability -------------------------------------------------------------------------------
 

@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from suiro.model.compact import is_filler
 from suiro.model.control import decode_marker
 from suiro.model.errors import CorruptBatch, StorageFailed
 from suiro.model.ids import NO_LEADER_EPOCH, Offset
 
 from cluster.log.segment import (
+    CLEANED,
     DATA,
     DELETED,
     OFFSET_INDEX,
@@ -29,6 +31,7 @@ from cluster.log.segment import (
     segment_path,
 )
 from cluster.log.state import LogState
+from cluster.log.swap import finish_swaps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
     from cluster.log.checkpoints import Checkpoint
     from cluster.log.config import LogConfig
 
-LEFTOVERS: Final = (DELETED, ".tmp", ".cleaned", ".swap")
+LEFTOVERS: Final = (DELETED, ".tmp", CLEANED)
 BASE_DIGITS: Final = 20
 
 
@@ -100,6 +103,7 @@ class Recovery:
             raise StorageFailed(f"{self._directory.name} cannot be opened: {error}") from error
 
     def _run(self) -> Recovered:
+        finish_swaps(self._fs, self._directory)
         bases = self._remove_leftovers()
         log_start = self._saved.log_start
         if log_start is None:
@@ -115,7 +119,10 @@ class Recovery:
             self._fail(f"the log ends at {end}, and was on disk up to {recovery_point}")
         is_complete = recovery_point is not None and self._saved.log_start is not None
         recovery_point = recovery_point or Offset(0)
-        if not is_complete or self._checkpoint.has_snapshot_above(end):
+        claims_more = (
+            self._checkpoint.has_snapshot_above(end) or self._checkpoint.history().end > end
+        )
+        if not is_complete or claims_more:
             self._checkpoint.end_at(log_start, recovery_point, end)
         self._fs.sync_directory(self._directory)
         state, replayed_from = rebuild_state(
@@ -274,7 +281,10 @@ def _newest_fitting(
             return state if state.end == segments[0].base else LogState(end=segments[0].base)
         before = Offset(state.end - 1)
         header = next(s for s in segments if s.end > before).locate(before).header
-        if header.end == state.end and header.leader_epoch == state.epochs.last:
+        fits = header.end == state.end or is_filler(header)
+        if fits and header.leader_epoch == state.epochs.last:
+            # Compaction may have made one filler of what ended here and what came next.
+            state.end = Offset(header.end)
             return state
         if state.end <= recovery_point:
             raise CorruptBatch(

@@ -30,6 +30,10 @@ DATA: Final = ".log"
 OFFSET_INDEX: Final = ".index"
 TIME_INDEX: Final = ".timeindex"
 DELETED: Final = ".deleted"
+CLEANED: Final = ".cleaned"
+"""A compacted segment that is being written."""
+SWAP: Final = ".swap"
+"""A compacted segment that is whole, and takes the place of others."""
 
 INDEX_FLUSH_ENTRIES: Final = 64
 """Entries that are kept in memory only, until there are so many of them: fewer, larger writes."""
@@ -75,6 +79,7 @@ class Segment:
         self._times = TimeIndex()
         self._flushed = 0
         self._index_files: tuple[File, File] | None = None
+        self._is_aside = False
         self.index_rebuilt = False
 
     @classmethod
@@ -85,6 +90,17 @@ class Segment:
         data = fs.open(segment_path(directory, base, DATA), create=True)
         segment = cls(fs, directory, base, data, interval_bytes)
         assert data.size == 0, f"{segment} is there already"
+        return segment
+
+    @classmethod
+    def create_aside(cls, fs: Fs, directory: Path, base: Offset, interval_bytes: int) -> Segment:
+        """The same under a name that no recovery takes for data, and with its indexes in memory
+        only: the names may still be another's. `move_in` changes that.
+        """
+        path = aside_path(directory, base, CLEANED)
+        fs.remove(path)
+        segment = cls(fs, directory, base, fs.open(path, create=True), interval_bytes)
+        segment._is_aside = True
         return segment
 
     @classmethod
@@ -146,6 +162,15 @@ class Segment:
         self.flush_indexes()
         self._close_index_files()
 
+    def move_in(self) -> None:
+        """The file that was made aside has its own name now."""
+        self._is_aside = False
+        self.seal()
+
+    def drop_indexes(self) -> None:
+        """Remove the index files, because the data is about to be replaced."""
+        self._remove_index_files()
+
     def retire(self) -> Callable[[], None]:
         """Rename the files, so that no recovery takes them for data; returns the work that closes
         and unlinks them, which takes long for a large file and may be done in any thread.
@@ -171,7 +196,9 @@ class Segment:
 
     # -- reading ----------------------------------------------------------------------------------
 
-    def read(self, offset: Offset, bytes_max: int, until: Offset, epochs: LeaderEpochs) -> bytes:
+    def read(
+        self, offset: Offset, bytes_max: int, until: Offset, epochs: LeaderEpochs | None
+    ) -> bytes:
         """Whole batches from the one that contains `offset` on, all of them ending at or before
         `until`: as many as fit `bytes_max`, and one even if it does not fit.
 
@@ -364,7 +391,7 @@ class Segment:
 
     def flush_indexes(self) -> None:
         """Write what is new of the indexes; what cannot be written is made again at an open."""
-        if self._flushed == len(self._offsets):
+        if self._is_aside or self._flushed == len(self._offsets):
             return
         try:
             offsets, times = self._open_index_files()
@@ -431,6 +458,11 @@ class Segment:
 
 def segment_name(base: int, suffix: str) -> str:
     return f"{base:020d}{suffix}"
+
+
+def aside_path(directory: Path, base: int, suffix: str) -> Path:
+    """Where the data of a segment is that is not part of the log yet."""
+    return directory / segment_name(base, DATA + suffix)
 
 
 def segment_path(directory: Path, base: int, suffix: str) -> Path:

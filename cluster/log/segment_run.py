@@ -17,6 +17,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from cluster.log.segment import Segment
+from cluster.log.swap import offer, swap_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -41,6 +42,7 @@ class SegmentRun:
         self.home = home
         self.reading = Lock()
         """For whoever reads whole segments in another thread."""
+        self.is_closed = False
         self.generation = 0
         """Rises when the end of the log is cut: what was read before may not be there any more."""
         self._segments = segments
@@ -134,6 +136,8 @@ class SegmentRun:
 
     def discard(self, unlinks: Sequence[Callable[[], None]]) -> None:
         """Do this some time later in a thread, when nobody holds any of the files."""
+        if not unlinks:
+            return
 
         def unlink_all() -> None:
             with self._syncing, self.reading:
@@ -141,6 +145,21 @@ class SegmentRun:
                     unlink()
 
         self._discard(unlink_all)
+
+    def holds(self, segments: Sequence[Segment]) -> bool:
+        """Whether these are part of the log, one after the other."""
+        if self.is_closed or segments[0] not in self._segments:
+            return False
+        at = self._segments.index(segments[0])
+        return self._segments[at : at + len(segments)] == list(segments)
+
+    def swap(self, old: Sequence[Segment], fresh: Segment) -> None:
+        """Durably put a compacted segment in the place of those that it was made of."""
+        offer(fresh)
+        unlinks = swap_in(old, fresh)
+        start = self._segments.index(old[0])
+        self.put(start, start + len(old), [fresh])
+        self.discard(unlinks)
 
     def forget_synced(self, end: Offset) -> None:
         """What is at and above `end` from now on is not what was synced, or is being synced."""
@@ -172,5 +191,6 @@ class SegmentRun:
 
     def close(self) -> None:
         with self._syncing, self.reading:
+            self.is_closed = True
             for segment in self._segments:
                 segment.close()

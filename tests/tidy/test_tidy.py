@@ -33,7 +33,7 @@ PURE = {
     "shared table txn",
     "cluster/host": "machine timers waitlist",
     "spark_connector/pyspark_suiro": "errors filters offsets options schema sink_options",
-    "cluster/log": "index epochs producers aborted retention",
+    "cluster/log": "index epochs producers aborted retention clean_plan compaction offset_map",
     "cluster/broker": "leader follower replication_effects replication_progress throttle visible",
     "cluster/controller_quorum": "raft raft_log raft_state messages conf election replication "
     "progress quorum reads metadata metadata_topics metadata_isr metadata_nodes metadata_configs "

@@ -2,6 +2,8 @@
 
 The records that stay keep their offsets, and the batch keeps its place: base offset, last offset,
 leader epoch, producer and sequence are untouched, so followers and producer states see no gap.
+Where whole batches go, a filler takes their place: a batch of no records and no producer. So the
+offsets of a log never have a gap, and one that is missing is always damage.
 Which records may go is the cleaner's decision (`columns.read_keys` gives it the keys and
 tombstones).
 """
@@ -12,9 +14,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from suiro.model.batch import TIMESTAMP_TYPE_BIT, BatchHeader
+from suiro.model.batch import COLUMNAR_BIT, MAGIC, TIMESTAMP_TYPE_BIT, BatchHeader
 from suiro.model.columns import Columns, decode
 from suiro.model.encode import Body, Deltas, assemble, pack_timestamps
+from suiro.model.ids import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP_MS,
+)
 from suiro.model.layout import OFFSET_DTYPE
 from suiro.model.strings import ALL_NULL
 
@@ -53,6 +61,34 @@ def empty_batch(header: BatchHeader) -> bytearray:
     """A batch of no records in the place of the one that had this header."""
     deltas = Deltas(0, b"", header.base_timestamp_ms, header.max_timestamp_ms)
     return assemble(Body(deltas, ALL_NULL, ALL_NULL, offsets=b""), header._replace(record_count=0))
+
+
+def filler(base_offset: int, end: int, leader_epoch: int) -> bytearray:
+    """What stands for the offsets [base_offset, end), which one leader epoch wrote and of which
+    nothing is left.
+    """
+    return empty_batch(
+        BatchHeader(
+            base_offset=base_offset,
+            length=0,
+            leader_epoch=leader_epoch,
+            magic=MAGIC,
+            crc=0,
+            attributes=COLUMNAR_BIT,
+            last_offset_delta=end - base_offset - 1,
+            base_timestamp_ms=NO_TIMESTAMP_MS,
+            max_timestamp_ms=NO_TIMESTAMP_MS,
+            producer_id=NO_PRODUCER_ID,
+            producer_epoch=NO_PRODUCER_EPOCH,
+            base_sequence=NO_SEQUENCE,
+            record_count=0,
+        )
+    )
+
+
+def is_filler(header: BatchHeader) -> bool:
+    """Whether the batch says nothing at all; such a one may be cut in two anywhere."""
+    return not header.record_count and not header.has_producer
 
 
 def _kept_timestamps(columns: Columns, keep_mask: NDArray[np.bool_]) -> Deltas:

@@ -55,6 +55,9 @@ INDEX_INTERVAL_BYTES_DEFAULT: Final = 4096
 CHECKPOINT_MS: Final = 10_000
 """So much writing, at most, has to be read again when a broker starts after a crash."""
 
+OFFSET_MAP_BYTES_MAX: Final = 128 * MIB
+"""What one compaction may remember: 1.8 million keys. A log with more is done in several passes."""
+
 EVENTS_WAITING_MAX: Final = 100_000
 """Lines of the event log that wait to be written: a second of appends, tens of megabytes."""
 

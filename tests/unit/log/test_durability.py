@@ -303,7 +303,6 @@ def test_leftovers_and_orphans_go_and_strangers_stay(place: Place, fs: Forgetful
     leftovers = [
         f"{5:020d}.log.deleted",
         f"{5:020d}.log.cleaned",
-        f"{5:020d}.log.swap",
         "topic.id.tmp",
         f"{7:020d}.index",
         f"{7:020d}.timeindex",
@@ -315,6 +314,16 @@ def test_leftovers_and_orphans_go_and_strangers_stay(place: Place, fs: Forgetful
     names = fs.names(DIRECTORY)
     assert not set(leftovers) & set(names)
     assert {"notes.txt", "123.log"} <= set(names)
+
+
+def test_a_compacted_segment_that_is_not_whole_is_an_alarm(place: Place, fs: ForgetfulFs) -> None:
+    """It was synced before it got this name, and what it was made of may be gone."""
+    log = place.open()
+    fill(log, 20)
+    log.close()
+    fs.open(DIRECTORY / f"{0:020d}.log.swap", create=True).append([b"?"])
+    with pytest.raises(StorageFailed):
+        place.open()
 
 
 def test_a_destroyed_log_leaves_nothing(place: Place, fs: ForgetfulFs) -> None:

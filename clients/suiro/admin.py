@@ -244,6 +244,8 @@ class Admin:
 
         >>> admin.close()
         """
+        if not self._loop.is_open:
+            return
         try:
             self._loop.run(self._admin.close())
         finally:

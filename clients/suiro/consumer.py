@@ -330,6 +330,8 @@ class Consumer:
 
         >>> consumer.close()
         """
+        if not self._loop.is_open:
+            return
         try:
             self._loop.run(self._consumer.close())
         finally:

@@ -61,6 +61,10 @@ class LoopThread:
         if not self._is_open or self._shared.process_id != os.getpid():
             raise ClientClosed("the client has been closed, or belongs to the parent process")
 
+    @property
+    def is_open(self) -> bool:
+        return self._is_open
+
     def close(self) -> None:
         """Let go; the last client to do so waits until the thread has ended."""
         if self._is_open and self._shared.process_id == os.getpid():

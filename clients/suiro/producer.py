@@ -214,6 +214,8 @@ class Producer:
         >>> handle.succeeded()
         True
         """
+        if not self._loop.is_open:
+            return
         try:
             self._loop.run(self._producer.close(timeout_s))
         finally:

@@ -289,9 +289,12 @@ class Producer:
     async def transaction(self) -> AsyncIterator[Self]:
         """Commit at the end of the block, abort if it raises.
 
-        >>> async with producer.transaction():
-        ...     producer.send("orders", b"apples", key=b"a")
-        ...     producer.send("payments", b"5", key=b"a")
+        >>> async with aio.Producer(transactional_id="billing") as producer:
+        ...     async with producer.transaction():
+        ...         order = producer.send("orders", b"apples", key=b"a")
+        ...         payment = producer.send("payments", b"5", key=b"a")
+        >>> order.succeeded(), payment.succeeded()
+        (True, True)
         """
         await self.begin_transaction()
         try:

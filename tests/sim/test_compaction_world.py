@@ -7,14 +7,20 @@ from typing import TYPE_CHECKING
 
 from suiro import aio
 from suiro.model.ids import TopicPartition
+from suiro.model.topics import INTERNAL_TOPIC_CONFIGS, is_internal
 
+from cluster.broker import cleaning
+from cluster.log.partition_log import PartitionLog
 from tests.sim.client_scene import ClientScene, client_scene
 from tests.sim.loop import run
+from tests.sim.txn_bank_sim import banking
 
 if TYPE_CHECKING:
     from random import Random
 
-    from cluster.log.partition_log import PartitionLog
+    import pytest
+
+    from cluster.log.cleaner import Cleaning
 
 WHERE = TopicPartition("table", 0)
 CONFIGS = {
@@ -84,3 +90,22 @@ def test_a_table_is_compacted_on_every_replica_and_stays_the_same() -> None:
                 assert await read_table(scene) == expected
 
     run(main, seed=6)
+
+
+def test_coordinators_live_on_compacted_topics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups and transactions while their topics are compacted all the time, and nodes die."""
+    monkeypatch.setitem(INTERNAL_TOPIC_CONFIGS, "segment.ms", "1000")
+    monkeypatch.setitem(INTERNAL_TOPIC_CONFIGS, "min.cleanable.dirty.ratio", "0")
+    monkeypatch.setitem(INTERNAL_TOPIC_CONFIGS, "delete.retention.ms", "30000")
+    monkeypatch.setattr(cleaning, "CHECK_S", 1.0)
+    compacted: list[str] = []
+    finish = PartitionLog.finish_cleaning
+
+    def note(log: PartitionLog, done: Cleaning, now_ms: int) -> bool:
+        compacted.append(log.home.partition.topic)
+        return finish(log, done, now_ms)
+
+    monkeypatch.setattr(PartitionLog, "finish_cleaning", note)
+    told = run(lambda rng: banking(rng, "kills"), seed=5)
+    assert told.book.check(told.ledgers) == []
+    assert sum(map(is_internal, compacted)) > 20

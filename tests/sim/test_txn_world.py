@@ -44,13 +44,13 @@ class Copiers:
     def __init__(self, scene: ClientScene) -> None:
         self._scene = scene
         self._stop = asyncio.Event()
-        self._born = 0
+        self.born = 0
 
     async def keep_one(self) -> None:
         """Until everything is copied."""
         while not self._stop.is_set():
-            self._born += 1
-            name = f"copier {self._born}"
+            self.born += 1
+            name = f"copier {self.born}"
             life = asyncio.create_task(self._live(name))
             done, _ = await asyncio.wait([life], timeout=self._scene.rng.uniform(1, 6))
             if not done:
@@ -76,11 +76,9 @@ async def copying(rng: Random) -> None:
     async with client_scene(rng) as scene, asyncio.TaskGroup() as tasks:
         for topic in (SOURCE, COPY):
             await scene.create_topic(topic, PARTITIONS)
-        async with scene.producer("source") as source:
-            for number in range(RECORDS):
-                source.send(SOURCE, b"%d" % number, key=b"k%d" % (number % 5))
         copiers = Copiers(scene)
         tasks.create_task(copiers.keep_one())
+        tasks.create_task(trickle(scene))
         for _ in range(3):
             await asyncio.sleep(rng.uniform(1, 3))
             await scene.fail_over(rng.choice(scene.victims))
@@ -89,14 +87,22 @@ async def copying(rng: Random) -> None:
             if len(copied) >= RECORDS:
                 break
         copiers.stop()
+        assert copiers.born > 1
         assert check_copy(await records_of(scene, SOURCE), await records_of(scene, COPY)) == []
+
+
+async def trickle(scene: ClientScene) -> None:
+    """Records keep coming while nodes and copiers die."""
+    async with scene.producer("source") as source:
+        for number in range(RECORDS):
+            source.send(SOURCE, b"%d" % number, key=b"k%d" % (number % 5))
+            await asyncio.sleep(0.1)
 
 
 async def records_of(scene: ClientScene, topic: str) -> list[Any]:
     return [record for log in await scene.read_all(topic, PARTITIONS) for record in log]
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_a_copy_is_exact_though_the_copier_dies_too(seed: int) -> None:
-    """C4 of the groups, F3: nothing lost, nothing twice, keys in order."""
-    run(copying, seed=seed)
+def test_a_copy_is_exact_though_the_copier_dies_too() -> None:
+    """Nothing lost, nothing twice, keys in order."""
+    run(copying, seed=1)

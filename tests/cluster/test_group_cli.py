@@ -33,7 +33,8 @@ SENT = 30
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """A topic of three partitions with ten records each, and a group that has read four of each."""
-    with LocalCluster(tmp_path_factory.mktemp("cluster"), Layout(brokers=1, groups=1)) as running:
+    layout = Layout(brokers=1, groups=1, txns=1)
+    with LocalCluster(tmp_path_factory.mktemp("cluster"), layout) as running:
         with suiro.Admin(running.bootstrap) as admin:
             admin.create_topic("orders", partitions=3)
         with suiro.Producer(running.bootstrap) as producer:
@@ -54,10 +55,12 @@ def sent_ms() -> int:
 BEGAN_MS = time.time_ns() // 1_000_000
 
 
-def run(cluster: LocalCluster, *words: str) -> subprocess.CompletedProcess[str]:
+def run(
+    cluster: LocalCluster, *words: str, area: tuple[str, ...] = ("group",)
+) -> subprocess.CompletedProcess[str]:
     """As the shell does, but in this process: starting another takes longer than the command."""
-    out, err = io.StringIO(), io.StringIO()
-    line = ["suiro", "group", *words, "-b", cluster.bootstrap]
+    out, err = io.TextIOWrapper(io.BytesIO()), io.StringIO()
+    line = ["suiro", *area, *words, "-b", cluster.bootstrap]
     with (
         patch.object(sys, "argv", line),
         contextlib.redirect_stdout(out),
@@ -67,7 +70,8 @@ def run(cluster: LocalCluster, *words: str) -> subprocess.CompletedProcess[str]:
         main()
     code = ended.value.code
     assert isinstance(code, int)
-    return subprocess.CompletedProcess(line, code, out.getvalue(), err.getvalue())
+    out.seek(0)
+    return subprocess.CompletedProcess(line, code, out.read(), err.getvalue())
 
 
 def ask(cluster: LocalCluster, *words: str) -> str:
@@ -103,6 +107,25 @@ def test_lag_in_records_and_seconds_agrees_with_the_truth(cluster: LocalCluster)
     lines = ask(cluster, "describe", "billing").splitlines()
     assert lines[1].startswith("lag: 18 records, 9")
     assert lines[-1].split()[:5] == ["orders", "2", "4", "10", "6"]
+
+
+def test_what_ends_a_transaction_is_no_lag(cluster: LocalCluster) -> None:
+    with suiro.Admin(cluster.bootstrap) as admin:
+        admin.create_topic("ledger", partitions=1)
+    with suiro.Producer(cluster.bootstrap, transactional_id="ledger") as producer:
+        producer.begin_transaction()
+        producer.send("ledger", b"aborted").result(10)
+        producer.abort_transaction()
+        with producer.transaction():
+            producer.send("ledger", b"committed")
+    where = suiro.TopicPartition("ledger", 0)
+    with suiro.Consumer(cluster.bootstrap, group_id="books") as consumer:
+        lags = []
+        for offset in (0, 2, 3):
+            consumer.commit({where: offset})
+            (shown,) = ask_json(cluster, "describe", "books")["partitions"]
+            lags.append((shown["end"], shown["lag"], shown["lag_seconds"] > 0))
+    assert lags == [(4, 2, True), (4, 2, True), (4, 0, False)]
 
 
 def test_groups_are_listed_with_their_state(cluster: LocalCluster) -> None:
@@ -171,6 +194,16 @@ def test_a_group_may_be_told_where_to_begin_before_it_exists(cluster: LocalClust
     assert {p["lag"] for p in ask_json(cluster, "describe", "fresh")["partitions"]} == {8}
     assert ask(cluster, "delete", "fresh", "--yes") == "deleted fresh\n"
     assert "there is no group 'fresh'" in refused(cluster, "describe", "fresh")
+
+
+def test_consume_as_a_member_goes_on_where_the_group_is(cluster: LocalCluster) -> None:
+    words = ("consume", "orders", "--from-beginning", "--group", "shell", "--timeout", "3")
+    assert run(cluster, *words, "-n", "12", area=()).stdout.count("x") == 12
+    shown = ask_json(cluster, "describe", "shell")
+    assert (shown["state"], sum(p["lag"] for p in shown["partitions"])) == ("empty", SENT - 12)
+    assert run(cluster, *words, area=()).stdout.count("x") == SENT - 12
+    refusal = run(cluster, *words, "--partition", "1", area=())
+    assert (refusal.returncode, "--group or --partition" in refusal.stderr) == (1, True)
 
 
 def test_an_active_group_is_described_and_left_alone(cluster: LocalCluster) -> None:

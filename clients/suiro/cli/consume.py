@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from suiro.cli.common import Bootstrap, TopicName
+from suiro.model.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from suiro.model.record import Record
@@ -36,6 +37,9 @@ def consume(
     isolation: Annotated[
         str, typer.Option(help="read_committed or read_uncommitted.")
     ] = "read_committed",
+    group: Annotated[
+        str, typer.Option(help="As a member of this group: its share, from where the group is.")
+    ] = "",
     rack: Annotated[str, typer.Option(help="Read from in-sync replicas of this rack.")] = "",
     bootstrap: Bootstrap = None,
 ) -> None:
@@ -45,17 +49,27 @@ def consume(
     """
     from suiro.consumer import Consumer
 
+    if group and partition is not None:
+        raise InvalidRequest("a group shares partitions out itself: say --group or --partition")
     reset = "earliest" if from_beginning else "latest"
     text = _LineFormat(separator.encode(), keys, timestamps, offsets)
     printed = 0
     with (
         contextlib.suppress(KeyboardInterrupt),
         Consumer(
-            bootstrap, auto_offset_reset=reset, isolation=isolation, client_rack=rack
+            bootstrap,
+            auto_offset_reset=reset,
+            isolation=isolation,
+            client_rack=rack,
+            group_id=group,
         ) as consumer,
     ):
         partitions = consumer.partitions_of(topic)
-        consumer.assign([p for p in partitions if partition is None or p.partition == partition])
+        if group:
+            consumer.subscribe(topic)
+        else:
+            chosen = [p for p in partitions if partition is None or p.partition == partition]
+            consumer.assign(chosen)
         while number is None or printed < number:
             wanted = 500 if number is None else min(500, number - printed)
             records = consumer.poll(timeout or 1.0, max_records=wanted)

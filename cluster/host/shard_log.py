@@ -47,6 +47,8 @@ APPEND_RECORDS_MAX: Final = 5_000
 """Of one batch, unless a single decision has more: a turn's work for the broker."""
 
 REPLAY_BYTES: Final = 4 << 20
+TURN_BATCHES: Final = 200
+"""Replayed in one turn of the loop: many small ones take long, and the node keeps a session."""
 
 
 class ShardLog:
@@ -82,7 +84,9 @@ class ShardLog:
         offset = await self._start()
         while offset < self._end:
             result, body = await self._fetch(offset)
-            for position, _ in walk(body):
+            for count, (position, _) in enumerate(walk(body), 1):
+                if count % TURN_BATCHES == 0:
+                    await asyncio.sleep(0)
                 columns = decode(body, position)
                 for key, value in zip(columns.keys_list(), columns.values_list(), strict=True):
                     if key:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from suiro.model.limits import DISK_RESERVE_BYTES
 from suiro.model.records import PartitionId
 
 from cluster.log.checkpoints import mark_clean, take_clean
 from cluster.log.home import LogHome, find_homes, remove_destroyed
 from cluster.log.partition_log import PartitionLog
+from cluster.log.room import Room
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,6 +34,7 @@ class _Directory:
     path: Path
     store: Store
     clean_epoch: BrokerEpoch | None
+    room: Room
     logs: int = 0
 
 
@@ -53,7 +56,8 @@ class LogDirectories:
         for path in self._paths:
             self._env.fs.make_directory(path)
             store = await self._env.offload.run(partial(self._env.open_store, path / "state"))
-            self._directories.append(_Directory(path, store, take_clean(store)))
+            room = Room(self._env.fs, path, DISK_RESERVE_BYTES)
+            self._directories.append(_Directory(path, store, take_clean(store), room))
             for home in await self._env.offload.run(partial(find_homes, self._env.fs, store, path)):
                 self.strays[PartitionId(home.topic_id, home.partition.partition)] = home
             self._discard(partial(remove_destroyed, self._env.fs, path))
@@ -69,7 +73,9 @@ class LogDirectories:
     ) -> PartitionLog:
         """Recover or create a partition's log, in a thread."""
         directory = self._home_of(where)
-        home = LogHome(self._env.fs, directory.store, directory.path, where, topic_id)
+        home = LogHome(
+            self._env.fs, directory.store, directory.path, where, topic_id, directory.room
+        )
         now_ms = self._env.clock.now_ms()
         directory.logs += 1  # before it is there: others choose a directory meanwhile
         opened = await self._env.offload.run(

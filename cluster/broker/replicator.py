@@ -60,11 +60,13 @@ class Replicator:
         self._positions: dict[PartitionId, Position] = {}
         self._acks: dict[PartitionId, tuple[LeaderEpoch, Offset]] = {}
         self._wake = asyncio.Event()
+        self._troubled: set[Partition] = set()
 
     def add(self, partition: Partition) -> None:
         self._partitions[partition.state.id] = partition
 
     def remove(self, partition: Partition) -> None:
+        self._troubled.discard(partition)
         self._partitions.pop(partition.state.id, None)
         self._positions.pop(partition.state.id, None)
         self._acks.pop(partition.state.id, None)
@@ -146,7 +148,19 @@ class Replicator:
                 log.debug("refused by broker %d: %s", self._leader, item.error.message)
                 partition.on_refused()
                 continue
-            partition.on_part(_part(item, data), data)
+            self._take_part(partition, _part(item, data), data)
+
+    def _take_part(self, partition: Partition, part: Part, data: memoryview) -> None:
+        """A full or broken disk is this replica's trouble; the others on the stream go on."""
+        try:
+            partition.on_part(part, data)
+        except SuiroError as error:
+            if partition not in self._troubled:
+                log.warning("%s cannot follow: %s", partition.partition, error)
+            self._troubled.add(partition)
+            partition.on_refused()
+        else:
+            self._troubled.discard(partition)
 
 
 def _part(item: pb.ReplicaPart, data: memoryview) -> Part:

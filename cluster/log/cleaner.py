@@ -147,6 +147,7 @@ class Cleaning:
 
     def _write(self, kept: Sequence[Buffer]) -> None:
         if kept:
+            self._segments.home.take_room(sum(map(len, kept)))
             headers = [read_header(batch) for batch in kept]
             self.groups[-1].fresh.append(kept, headers, now_ms=0)
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from cluster.host.fs import Fs
     from cluster.host.store import Store
+    from cluster.log.room import Room
 
 TOPIC_ID_FILE: Final = "topic.id"
 DESTROYED: Final = ".destroyed"
@@ -38,6 +39,8 @@ class LogHome:
     root: Path
     partition: TopicPartition
     topic_id: TopicId
+    room: Room | None = None
+    """What may still be written there; None where nobody counts."""
 
     @property
     def directory(self) -> Path:
@@ -45,6 +48,11 @@ class LogHome:
 
     def checkpoint(self) -> Checkpoint:
         return Checkpoint(self.store, self.topic_id, self.partition.partition)
+
+    def take_room(self, size: int) -> None:
+        """Before so much is written: DiskFull if only the reserve is left."""
+        if self.room is not None:
+            self.room.take(size)
 
     def move_in(self) -> None:
         """Make the directory, or make sure that it is this topic's."""

@@ -270,6 +270,7 @@ class PartitionLog:
 
     def _write(self, draft: Draft, now_ms: int) -> AppendInfo:
         if draft.headers:
+            self.home.take_room(draft.size)
             if self._is_roll_due(draft, now_ms):
                 self.roll()
             try:

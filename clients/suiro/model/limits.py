@@ -58,6 +58,9 @@ CHECKPOINT_MS: Final = 10_000
 OFFSET_MAP_BYTES_MAX: Final = 128 * MIB
 """What one compaction may remember: 1.8 million keys. A log with more is done in several passes."""
 
+DISK_RESERVE_BYTES: Final = 64 * MIB
+"""Of each log directory's disk: what deletion and the stores need to go on when it is full."""
+
 EVENTS_WAITING_MAX: Final = 100_000
 """Lines of the event log that wait to be written: a second of appends, tens of megabytes."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +21,8 @@ from cluster.host.fs import OsFs
 from cluster.log.checkpoints import mark_clean, take_clean
 from cluster.log.config import Flush, LogConfig
 from cluster.log.home import remove_destroyed
+from cluster.log.partition_log import PartitionLog
+from cluster.log.room import Room
 from tests.sim.disk import Everything, ForgetfulFs, Nothing, Operation
 from tests.unit.log.kit import (
     DIRECTORY,
@@ -38,8 +41,6 @@ from tests.unit.log.kit import (
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from cluster.log.partition_log import PartitionLog
 
 EPOCH = LeaderEpoch(0)
 
@@ -324,6 +325,24 @@ def test_a_compacted_segment_that_is_not_whole_is_an_alarm(place: Place, fs: For
     fs.open(DIRECTORY / f"{0:020d}.log.swap", create=True).append([b"?"])
     with pytest.raises(StorageFailed):
         place.open()
+
+
+def test_appends_stop_before_the_reserve_and_go_on_when_there_is_room_again() -> None:
+    fs = ForgetfulFs(capacity_bytes=20_000)
+    place = Place(fs)
+    home = replace(place.home(), room=Room(fs, place.root, reserve_bytes=5_000))
+    log = PartitionLog.open(home, SMALL, now_ms=0, discard=place.discarded.append)
+    with pytest.raises(DiskFull):
+        fill(log, 1_000)
+    assert 5_000 <= fs.free_bytes(place.root) <= 5_000 + 200
+    end, kept = log.log_end, read_all(log)
+    with pytest.raises(DiskFull):
+        fill(log, 1)
+    assert (log.log_end, read_all(log)) == (end, kept), "no damage, and it still serves"
+    log.trim_to(Offset(end // 2))
+    place.clean_up()
+    fill(log, 20)
+    assert log.log_end == end + 40
 
 
 def test_a_destroyed_log_leaves_nothing(place: Place, fs: ForgetfulFs) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -124,7 +125,8 @@ def show(verdict: Verdict) -> None:
     print(
         f"{verdict.delivery}: {verdict.drivers} drivers, {verdict.failed_queries} failed queries, "
         f"{len(verdict.struck)} of {len(FAULTS)} faults; of {BATCHES * PER_BATCH} rows "
-        f"{verdict.missing} are missing, {verdict.duplicated} are duplicates"
+        f"{verdict.missing} are missing, {verdict.duplicated} are duplicates",
+        flush=True,
     )
     for number, fault in FAULTS.items():
         state = "struck" if fault in verdict.struck else "NOT STRUCK"
@@ -135,6 +137,7 @@ def show(verdict: Verdict) -> None:
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__).parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no node is left behind
     is_good = True
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -133,16 +133,21 @@ class _GrpcStream(Generic[Q, R]):
         self._call = call
         self._address = address
         self._method = method
+        self._is_cancelled = False
 
     async def send(self, message: Q) -> None:
         try:
             await self._call.write(message)
+        except asyncio.CancelledError:
+            raise self._cancelled() from None
         except (aio.AioRpcError, asyncio.InvalidStateError, aio.UsageError) as error:
             raise await self._why_it_broke(error) from None
 
     async def receive(self) -> R | None:
         try:
             message = await self._call.read()
+        except asyncio.CancelledError:
+            raise self._cancelled() from None
         except aio.AioRpcError as error:
             raise error_from_rpc(error, self._address, self._method.name) from None
         if message is aio.EOF:
@@ -158,7 +163,15 @@ class _GrpcStream(Generic[Q, R]):
             raise await self._why_it_broke(error) from None
 
     def cancel(self) -> None:
+        self._is_cancelled = True
         self._call.cancel()
+
+    def _cancelled(self) -> BaseException:
+        """gRPC tells a task that its call was cancelled as if the task itself had been."""
+        task = asyncio.current_task()
+        if self._is_cancelled and (task is None or not task.cancelling()):
+            return Unavailable(f"the stream to {self._address} was dropped")
+        return asyncio.CancelledError()
 
     async def _why_it_broke(self, error: Exception | None) -> SuiroError:
         if isinstance(error, aio.AioRpcError):

@@ -150,6 +150,24 @@ async def a_server_that_goes_breaks_its_streams(transport: Transport, address: A
         await stream.receive()
 
 
+async def a_stream_that_is_dropped_here_breaks_here(transport: Transport, address: Address) -> None:
+    """For whoever waits for it, as an error: he himself was not cancelled."""
+    stream = await transport.open(address, ControllerMethods.CALLS)
+    await stream.send(batch(1))
+    assert await stream.receive() is not None
+    reading = asyncio.ensure_future(stream.receive())
+    await asyncio.sleep(0.01)
+    stream.cancel()
+    await asyncio.wait([reading])
+    assert isinstance(reading.exception(), Unavailable)
+
+
+async def nobody_listening_is_a_refusal(transport: Transport, address: Address) -> None:
+    assert not await transport.refuses(address, timeout_s=1.0)
+    await SERVERS[address].stop(0)
+    assert await transport.refuses(address, timeout_s=1.0)
+
+
 SERVERS: dict[Address, Any] = {}
 
 CHECKS: list[Check] = [
@@ -162,6 +180,8 @@ CHECKS: list[Check] = [
     a_stream_fails_with_the_reason,
     a_server_stream_ends_by_itself,
     a_server_that_goes_breaks_its_streams,
+    a_stream_that_is_dropped_here_breaks_here,
+    nobody_listening_is_a_refusal,
 ]
 
 

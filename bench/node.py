@@ -40,13 +40,17 @@ def run(repeat: int = 5) -> list[Row]:
     with (
         tempfile.TemporaryDirectory() as folder,
         SingleNode(Path(folder)) as node,
-        plain_server() as port,
+        _plain() as port,
+        # One loop for all rounds: gRPC's poller stumbles over loops that were closed.
+        asyncio.Runner(loop_factory=new_loop) as runner,
     ):
-        rows = [*_streams(node, port, batch, repeat), *_sdk(node, repeat)]
+        rows = [*_streams(node, runner, port, batch, repeat), *_sdk(node, repeat)]
     return [*rows, _start(repeat)]
 
 
-def _streams(node: SingleNode, port: int, batch: bytes, repeat: int) -> list[Row]:
+def _streams(
+    node: SingleNode, runner: asyncio.Runner, port: int, batch: bytes, repeat: int
+) -> list[Row]:
     topics = (f"bytes-{number}" for number in itertools.count())
     sent: list[float] = []
     plain_sent: list[float] = []
@@ -59,10 +63,10 @@ def _streams(node: SingleNode, port: int, batch: bytes, repeat: int) -> list[Row
         with suiro.Admin(node.bootstrap) as admin:
             admin.create_topic(topic)
         figures = (
-            megabytes / _timed(plain_stream.send(port, batch, BATCHES)),
-            megabytes / _timed(produce(node.address, topic, batch, BATCHES)),
-            megabytes / _timed(plain_stream.receive(port, 2 * len(batch), BATCHES // 2)),
-            megabytes / _timed(fetch(node.address, topic, BATCHES * len(batch))),
+            megabytes / _timed(runner, plain_stream.send(port, batch, BATCHES)),
+            megabytes / _timed(runner, produce(node.address, topic, batch, BATCHES)),
+            megabytes / _timed(runner, plain_stream.receive(port, 2 * len(batch), BATCHES // 2)),
+            megabytes / _timed(runner, fetch(node.address, topic, BATCHES * len(batch))),
         )
         _remove(node, topic)
         if round_number:  # the first round warms up
@@ -126,10 +130,9 @@ def _start(repeat: int) -> Row:
     return row("`suiro up` on an empty directory to first acked record", "s", figures)
 
 
-def _timed(work: Coroutine[Any, Any, None]) -> float:
+def _timed(runner: asyncio.Runner, work: Coroutine[Any, Any, None]) -> float:
     start = time.perf_counter()
-    with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.run(work)
+    runner.run(work)
     return time.perf_counter() - start
 
 

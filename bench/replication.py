@@ -39,11 +39,16 @@ def run(repeat: int = 5) -> list[Row]:
         tempfile.TemporaryDirectory() as folder,
         LocalCluster(Path(folder), Layout(controllers=1, brokers=3)) as cluster,
         bare_pipeline.running() as bare_port,
+        # One loop for all rounds: gRPC's poller stumbles over loops that were closed.
+        asyncio.Runner(loop_factory=new_loop) as runner,
     ):
-        return [*_bulk(cluster, bare_port, batch, repeat), *_small(cluster, repeat)]
+        bulk = _bulk(cluster, runner, bare_port, batch, repeat)
+        return [*bulk, *_small(cluster, runner, repeat)]
 
 
-def _bulk(cluster: LocalCluster, bare_port: int, batch: bytes, repeat: int) -> list[Row]:
+def _bulk(
+    cluster: LocalCluster, runner: asyncio.Runner, bare_port: int, batch: bytes, repeat: int
+) -> list[Row]:
     bare: list[float] = []
     ours: list[float] = []
     records = BATCHES * BATCH_RECORDS
@@ -54,8 +59,8 @@ def _bulk(cluster: LocalCluster, bare_port: int, batch: bytes, repeat: int) -> l
             info = admin.create_topic(topic, partitions=1, replication_factor=3)
         leader = next(b for b in cluster.brokers if b.node_id == info.partitions[0].leader)
         figures = (
-            records / _timed(plain_stream.send(bare_port, batch, BATCHES)),
-            records / _timed(produce(leader.address, topic, batch, BATCHES)),
+            records / _timed(runner, plain_stream.send(bare_port, batch, BATCHES)),
+            records / _timed(runner, produce(leader.address, topic, batch, BATCHES)),
         )
         _remove(cluster, topic)
         if number:  # the first round warms up
@@ -65,13 +70,12 @@ def _bulk(cluster: LocalCluster, bare_port: int, batch: bytes, repeat: int) -> l
     return [ceiling, row("acks=all, 3 brokers, the same", "records/s", ours, ceiling)]
 
 
-def _small(cluster: LocalCluster, repeat: int) -> list[Row]:
+def _small(cluster: LocalCluster, runner: asyncio.Runner, repeat: int) -> list[Row]:
     with suiro.Admin(cluster.bootstrap) as admin:
         admin.create_topic("small", partitions=1, replication_factor=3)
     half, late = [], []
     for number in range(repeat + 1):
-        with asyncio.Runner(loop_factory=new_loop) as runner:
-            latencies_ms = sorted(runner.run(_paced(cluster.bootstrap)))
+        latencies_ms = sorted(runner.run(_paced(cluster.bootstrap)))
         if number:
             half.append(statistics.median(latencies_ms))
             late.append(latencies_ms[len(latencies_ms) * 99 // 100])
@@ -109,8 +113,7 @@ def _remove(cluster: LocalCluster, topic: str) -> None:
     os.sync()
 
 
-def _timed(work: Coroutine[Any, Any, None]) -> float:
+def _timed(runner: asyncio.Runner, work: Coroutine[Any, Any, None]) -> float:
     start = time.perf_counter()
-    with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.run(work)
+    runner.run(work)
     return time.perf_counter() - start

@@ -40,7 +40,7 @@ def run(repeat: int = 5) -> list[Row]:
     with (
         tempfile.TemporaryDirectory() as folder,
         SingleNode(Path(folder)) as node,
-        _plain() as port,
+        plain_server() as port,
         # One loop for all rounds: gRPC's poller stumbles over loops that were closed.
         asyncio.Runner(loop_factory=new_loop) as runner,
     ):

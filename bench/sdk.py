@@ -113,9 +113,12 @@ def _ceilings(port: int, batch: bytes) -> dict[str, float]:
     }
 
 
+_runner = asyncio.Runner(loop_factory=new_loop)
+"""One for all rounds, and never closed: gRPC's poller stumbles over loops that were."""
+
+
 def _in_loop(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.run(work())
+    _runner.run(work())
 
 
 class _NoLoop:

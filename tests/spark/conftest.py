@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from cluster.local_cluster import Layout, LocalCluster
-from tests.spark.kit import SMALL_SPARK, WHY_NOT_JAVA
+from tests.spark.kit import SMALL_SPARK, WHY_NOT_JAVA, worker_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +28,7 @@ def spark() -> Iterator[SparkSession]:
         pytest.skip(WHY_NOT_JAVA)
     from pyspark.sql import SparkSession
 
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # workers would take `python3` of the PATH
+    os.environ.update(worker_environment())
     session = (
         SparkSession.builder.master("local[2]")
         .config(map=SMALL_SPARK)

@@ -22,7 +22,7 @@ import suiro
 
 from cluster.local_cluster import Layout, LocalCluster
 from tests.spark.faults import FAULTS
-from tests.spark.kit import batch, new_topic, options, values
+from tests.spark.kit import batch, new_topic, options, values, worker_environment
 
 SOURCE, TARGET = "sent", "copied"
 ROWS_PER_ROUND = 4_000
@@ -81,7 +81,7 @@ def _start(cluster: LocalCluster, folder: Path) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=log,
             cwd=Path(__file__).parents[2],
-            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+            env={**os.environ, **worker_environment()},
         )
 
 

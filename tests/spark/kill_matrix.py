@@ -23,7 +23,7 @@ import suiro
 from cluster.local_cluster import Layout, LocalCluster
 from tests.spark.faults import FAULTS
 from tests.spark.kill_job import PER_BATCH
-from tests.spark.kit import batch, new_topic, options, values
+from tests.spark.kit import batch, new_topic, options, values, worker_environment
 
 BATCHES = 12
 DRIVERS_MAX = 6
@@ -94,7 +94,7 @@ def _drive(
             stdout=log,
             stderr=log,
             cwd=Path(__file__).parents[2],
-            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+            env={**os.environ, **worker_environment()},
         )
         until_s = time.monotonic() + JOB_S
         try:

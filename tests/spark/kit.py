@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -51,6 +53,12 @@ SMALL_SPARK: dict[str, Any] = {
     "spark.sql.codegen.wholeStage": "false",
 }
 """For short queries: what Spark compiles for long ones costs more than it saves."""
+
+
+def worker_environment() -> dict[str, str]:
+    """For a driver: its workers run this Python, and load PySpark as it is installed."""
+    path = str(Path(__file__).parent / "worker_path")
+    return {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": path}
 
 
 def new_topic(cluster: LocalCluster, name: str, partitions: int = 1) -> str:

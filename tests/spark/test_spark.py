@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark_suiro import lag
 
-from tests.spark.kit import WHY_NOT_JAVA, new_topic, options, send
+from tests.spark.kit import WHY_NOT_JAVA, new_topic, options, send, worker_environment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -201,7 +201,7 @@ def test_through_spark_connect(cluster: LocalCluster, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", CONNECT, cluster.bootstrap, topic],
         cwd=tmp_path,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        env={**os.environ, **worker_environment()},
         capture_output=True,
         text=True,
         timeout=240,

@@ -44,7 +44,7 @@ from cluster.broker.replication_effects import (
 )
 from cluster.broker.replication_role import ReplicaRole, role_of
 from cluster.broker.situation import Outgoing
-from cluster.broker.visible import committed_only
+from cluster.broker.visible import visible_batches
 from cluster.host.waitlist import Waitlist
 from cluster.log.config import Flush
 
@@ -298,9 +298,9 @@ class Partition:
         if not data:
             return Run((), offset, self.high_watermark, stable, start)
         end = _end_of(data)
-        batches: Sequence[Buffer] = (data,)
-        if isolation == READ_COMMITTED:
-            batches = committed_only(data, self.log.aborted(Offset(offset), end))
+        is_committed = isolation == READ_COMMITTED
+        aborted = self.log.aborted(Offset(offset), end) if is_committed else ()
+        batches = visible_batches(data, aborted)
         last_epoch = self.log.epoch_of(Offset(end - 1))
         return Run(
             batches,

@@ -1,8 +1,8 @@
-"""What a read_committed reader may see of a run of batches. Pure.
+"""What a reader may see of a run of batches. Pure.
 
-The broker leaves out control batches and those of aborted transactions, so that every client in
-every language stays simple. An aborted range belongs to one producer: from its first offset up to
-its abort marker, every transactional batch of that producer is aborted.
+The broker leaves out control batches and, for read_committed, those of aborted transactions, so
+that every client in every language stays simple. An aborted range belongs to one producer: from its
+first offset up to its abort marker, every transactional batch of that producer is aborted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cluster.log.aborted import AbortedRange
 
 
-def committed_only(data: Buffer, aborted: Sequence[AbortedRange]) -> list[Buffer]:
+def visible_batches(data: Buffer, aborted: Sequence[AbortedRange]) -> list[Buffer]:
     """The batches that remain, as views of `data`, neighbours joined."""
     view = memoryview(data)
     kept: list[Buffer] = []

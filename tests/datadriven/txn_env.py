@@ -21,7 +21,7 @@ from suiro.model.ids import (
 )
 
 from cluster.broker.txn_verify import opens_transaction
-from cluster.broker.visible import committed_only
+from cluster.broker.visible import visible_batches
 from cluster.log.producers import Duplicate
 from cluster.log.state import LogState
 from cluster.txncoord.codec import decode, encode
@@ -226,7 +226,7 @@ class TxnEnv:
         high_watermark = Offset(int(options.get("committed", len(log))))
         stable = state.producers.last_stable_offset(high_watermark)
         aborted = state.aborted.overlapping(Offset(0), stable)
-        seen = [n for n in range(stable) if committed_only(log[n], aborted)]
+        seen = [n for n in range(stable) if visible_batches(log[n], aborted)]
         return f"stable to {stable} of {len(log)}, sees {seen}"
 
     def record(self, record: TxnRecord) -> str:

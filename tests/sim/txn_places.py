@@ -18,7 +18,7 @@ from suiro.model.errors import NotLeader, ProducerFenced
 from suiro.model.ids import LeaderEpoch, Offset, ProducerIdentity, TopicPartition
 
 from cluster.broker.txn_verify import opens_transaction
-from cluster.broker.visible import committed_only
+from cluster.broker.visible import visible_batches
 from cluster.log.producers import Duplicate
 from cluster.log.state import LogState, decode_state
 from cluster.txncoord.requests import Places
@@ -212,7 +212,7 @@ class Partition:
         return [
             self.values[offset]
             for offset in range(start, end)
-            if committed_only(self.batches[offset], aborted)
+            if visible_batches(self.batches[offset], aborted)
         ]
 
     def _read(self) -> None:

@@ -1,4 +1,4 @@
-"""What read_committed leaves out: control batches and aborted ones, nothing else."""
+"""What readers do not see: control batches and, for read_committed, aborted ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from suiro.model.encode import BatchOptions, encode_lists
 from suiro.model.ids import Offset, ProducerId
 
-from cluster.broker.visible import committed_only
+from cluster.broker.visible import visible_batches
 from cluster.log.aborted import AbortedRange
 
 if TYPE_CHECKING:
@@ -47,9 +47,14 @@ def test_only_committed_batches_remain() -> None:
         batch(6, 7, txn=True),  # its next transaction
     ]
     aborted = [AbortedRange(ProducerId(7), Offset(1), Offset(4), Offset(5))]
-    assert bases(committed_only(b"".join(log), aborted)) == [0, 2, 3, 6]
+    assert bases(visible_batches(b"".join(log), aborted)) == [0, 2, 3, 6]
+
+
+def test_who_reads_uncommitted_sees_all_but_the_markers() -> None:
+    log = [batch(0, 7, txn=True), batch(1, 7, txn=True, control=True), batch(2)]
+    assert bases(visible_batches(b"".join(log), [])) == [0, 2]
 
 
 def test_nothing_left_out_is_one_view() -> None:
     data = batch(0) + batch(1)
-    assert [bytes(run) for run in committed_only(data, [])] == [data]
+    assert [bytes(run) for run in visible_batches(data, [])] == [data]

@@ -21,7 +21,7 @@ from suiro.model.columns import decode
 from suiro.model.encode import BatchOptions, encode_lists
 from suiro.model.ids import LeaderEpoch, Offset
 
-from cluster.broker.visible import committed_only
+from cluster.broker.visible import visible_batches
 from cluster.log.config import LogConfig
 from tests.unit.log.kit import Place, marker, producers_of, read_all
 
@@ -241,7 +241,7 @@ class History:
         for raw in read_all(log):
             for _, header in walk(raw):
                 aborted = log.aborted(Offset(header.base_offset), Offset(header.end))
-                for batch in committed_only(raw, aborted):
+                for batch in visible_batches(raw, aborted):
                     columns = decode(batch)
                     rows += zip(
                         columns.offsets_list(),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.cluster
 
-KILLS = 20
+KILLS = 8
 
 
 @pytest.mark.parametrize("flush", ["ack", "os"])

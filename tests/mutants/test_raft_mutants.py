@@ -7,24 +7,19 @@ finds figure 8 by its consequences, and no directed test thinks of everything.
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.datadriven.raft_env import RaftEnv
 from tests.datadriven.runner import check_file
 from tests.datadriven.test_datadriven import transcripts
+from tests.mutants.hunt import Hunt
 from tests.mutants.raft_mutants import CANARY, RAFT_MUTANTS
 from tests.mutants.registry import Edit, Mutant
 from tests.sim.raft_checker import Violation
 from tests.sim.raft_sim import run_seed
 from tests.unit.controller_quorum import test_raft_flow, test_raft_membership, test_raft_paper
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 
 SEEDS_MAX = 40
 """Enough for half of them; a directed test must catch what needs more."""
@@ -40,38 +35,21 @@ the violation itself, not only print something else.
 
 @dataclass(frozen=True, slots=True)
 class Catch:
-    """Who caught a mutant: the first directed test that failed, and the first seed."""
+    """Who caught a mutant: the first directed test that failed, and how many seeds it took."""
 
     directed: str | None
     seed: int | None
 
     def __str__(self) -> str:
-        seed = "not in " + str(SEEDS_MAX) if self.seed is None else str(self.seed + 1)
+        seed = "not in " + str(SEEDS_MAX) if self.seed is None else str(self.seed)
         return f"seeds: {seed:9} directed: {self.directed or '-'}"
 
 
-def directed_tests() -> Iterator[tuple[str, Callable[[], None]]]:
-    for path in transcripts("raft"):
-        yield path.name, lambda path=path: check_file(path, RaftEnv())  # type: ignore[misc]
-    for module in (test_raft_paper, test_raft_membership, test_raft_flow):
-        for name, test in vars(module).items():
-            if name.startswith("test_") and not inspect.signature(test).parameters:
-                yield name, test
+HUNT = Hunt("raft", RaftEnv, (test_raft_paper, test_raft_membership, test_raft_flow), run_seed)
 
 
 def caught_by(mutant: Mutant) -> Catch:
-    with mutant.planted():
-        directed = next((name for name, test in directed_tests() if _fails(test)), None)
-        seed = next((n for n in range(SEEDS_MAX) if run_seed(n).failure is not None), None)
-    return Catch(directed, seed)
-
-
-def _fails(test: Callable[[], None]) -> bool:
-    try:
-        test()
-    except (Exception, pytest.fail.Exception):  # a crash of the core is a catch as good as any
-        return True
-    return False
+    return Catch(HUNT.first_directed(mutant), HUNT.first_seed(mutant, SEEDS_MAX))
 
 
 @pytest.mark.parametrize("mutant", RAFT_MUTANTS, ids=lambda mutant: mutant.name)

@@ -9,17 +9,13 @@ and by the order of a stream, which the simulation never breaks.
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 import sys
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.datadriven.partition_env import PartitionEnv
-from tests.datadriven.runner import check_file
-from tests.datadriven.test_datadriven import transcripts
+from tests.mutants.hunt import Hunt
 from tests.mutants.replication_mutants import CANARY, REPLICATION_MUTANTS
 from tests.sim.replication_sim import run_seed
 from tests.unit.broker import (
@@ -32,8 +28,6 @@ from tests.unit.broker import (
 from tests.unit.log import test_producers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
-
     from tests.mutants.registry import Mutant
 
 DIRECTED = (
@@ -50,55 +44,18 @@ CAUGHT_BY_FEW_SEEDS = 10
 """At least so many mutants fall to the first dozen seeds: else the nemesis has become tame."""
 
 
-def directed_tests() -> Iterator[tuple[str, Callable[[], None]]]:
-    for path in transcripts("partition"):
-        yield path.name, lambda path=path: check_file(path, PartitionEnv())  # type: ignore[misc]
-    for module in DIRECTED:
-        for name, test in vars(module).items():
-            if name.startswith("test_") and not inspect.signature(test).parameters:
-                yield name, _waited_for(test) if inspect.iscoroutinefunction(test) else test
-
-
-def _waited_for(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    return lambda: asyncio.run(test())
-
-
-@cache
-def first_directed(mutant: Mutant) -> str | None:
-    with mutant.planted():
-        return next((name for name, test in directed_tests() if _fails(test)), None)
-
-
-def first_seed(mutant: Mutant, seeds: int) -> int | None:
-    """How many seeds it took; a crash is a catch as good as any."""
-    with mutant.planted():
-        for seed in range(seeds):
-            if _fails(lambda seed=seed: _run(seed)):  # type: ignore[misc]
-                return seed + 1
-    return None
-
-
-def _run(seed: int) -> None:
-    assert run_seed(seed).failure is None
-
-
-def _fails(test: Callable[[], None]) -> bool:
-    try:
-        test()
-    except (Exception, pytest.fail.Exception):
-        return True
-    return False
+HUNT = Hunt("partition", PartitionEnv, DIRECTED, run_seed)
 
 
 @pytest.mark.parametrize("mutant", REPLICATION_MUTANTS, ids=lambda mutant: mutant.name)
 def test_mutant_is_caught_by_a_directed_test(mutant: Mutant) -> None:
-    assert first_directed(mutant) is not None
+    assert HUNT.first_directed(mutant) is not None
 
 
 def test_many_are_caught_by_a_few_seeds(capsys: pytest.CaptureFixture[str]) -> None:
-    taken = {mutant.name: first_seed(mutant, SEEDS) for mutant in REPLICATION_MUTANTS}
+    taken = {mutant.name: HUNT.first_seed(mutant, SEEDS) for mutant in REPLICATION_MUTANTS}
     caught = [name for name, seeds in taken.items() if seeds]
-    directed = {mutant.name: first_directed(mutant) for mutant in REPLICATION_MUTANTS}
+    directed = {mutant.name: HUNT.first_directed(mutant) for mutant in REPLICATION_MUTANTS}
     with capsys.disabled():
         print(f"\nplanted bugs of replication: {len(directed) - _missed(directed)}/{len(directed)}")
         print(f"caught by a directed test, {len(caught)} by the first {SEEDS} seeds, which took:")
@@ -112,8 +69,8 @@ def _missed(directed: dict[str, str | None]) -> int:
 
 
 def test_the_canary_is_not_caught() -> None:
-    assert first_directed(CANARY) is None
-    assert first_seed(CANARY, SEEDS) is None
+    assert HUNT.first_directed(CANARY) is None
+    assert HUNT.first_seed(CANARY, SEEDS) is None
 
 
 def test_there_are_enough_of_them() -> None:
@@ -121,14 +78,5 @@ def test_there_are_enough_of_them() -> None:
     assert len(names) == len(set(names)) >= 15
 
 
-def main() -> None:
-    seeds = int(sys.argv[1])
-    for mutant in (*REPLICATION_MUTANTS, CANARY):
-        found = first_seed(mutant, seeds)
-        taken = "-" if found is None else str(found)
-        directed = first_directed(mutant) or "-"
-        print(f"{taken:>6}  {mutant.breaks:8} {mutant.name:68} {directed}", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    HUNT.print_table((*REPLICATION_MUTANTS, CANARY), int(sys.argv[1]))

@@ -9,12 +9,7 @@ stable and complete, every partition be held by one process and its offset move,
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
-from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -23,6 +18,7 @@ from tests.sim.group_checker import Violation
 from tests.sim.group_faults import Nemesis, make_peace
 from tests.sim.group_plan import draw_plan
 from tests.sim.group_world import World
+from tests.sim.seeds import Outcome, main
 
 if TYPE_CHECKING:
     from suiro.model.ids import TopicPartition
@@ -35,20 +31,6 @@ LINGER_MS = 4_500
 
 QUIET_MS = 1_500
 """Once it has settled, nothing may move for so long."""
-
-PROGRESS_SEEDS = 1_000
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What a seed came to."""
-
-    seed: int
-    trace: int
-    events: int
-    counts: Counter[str]
-    failure: str | None = None
-    story: list[str] = field(default_factory=list)
 
 
 def run_seed(seed: int, *, verbose: bool = False) -> Outcome:
@@ -110,83 +92,5 @@ def _is_settled(world: World) -> bool:
     return held == assigned and not starting and covered == _wanted(world)
 
 
-@dataclass(slots=True)
-class Total:
-    """Many seeds together."""
-
-    seeds: int = 0
-    events: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
-    failures: list[tuple[int, str]] = field(default_factory=list)
-
-    def add(self, other: Total) -> None:
-        self.seeds += other.seeds
-        self.events += other.events
-        self.counts.update(other.counts)
-        self.failures += other.failures
-
-
-def run_range(bounds: tuple[int, int]) -> Total:
-    total = Total()
-    for seed in range(*bounds):
-        outcome = run_seed(seed)
-        total.seeds += 1
-        total.events += outcome.events
-        total.counts.update(outcome.counts)
-        if outcome.failure is not None:
-            total.failures.append((seed, outcome.failure))
-    return total
-
-
-def run_many(first: int, seeds: int, jobs: int) -> Total:
-    """Seeds in chunks over processes; the sum does not depend on the number of them."""
-    end = first + seeds
-    chunks = [(start, min(start + 50, end)) for start in range(first, end, 50)]
-    total = Total()
-    if jobs == 1:
-        for chunk in chunks:
-            total.add(run_range(chunk))
-            _say_progress(total)
-        return total
-    with ProcessPoolExecutor(jobs) as pool:
-        for part in pool.map(run_range, chunks):
-            total.add(part)
-            _say_progress(total)
-    return total
-
-
-def _say_progress(total: Total) -> None:
-    """A line for every thousand seeds: a long run is watched by somebody."""
-    if total.seeds % PROGRESS_SEEDS == 0:
-        print(f"{total.seeds} seeds, {len(total.failures)} failures", file=sys.stderr, flush=True)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=1000)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--seed", type=int)
-    parser.add_argument("--verbose", action="store_true")
-    options = parser.parse_args()
-    if options.seed is not None:
-        outcome = run_seed(options.seed, verbose=options.verbose)
-        print("\n".join(outcome.story))
-        print(f"seed {outcome.seed}: {outcome.failure or 'clean'}", end=", ")
-        print(f"{outcome.events} events, trace {outcome.trace:012x}")
-        return outcome.failure is not None
-    started = time.monotonic()
-    total = run_many(options.first, options.seeds, options.jobs)
-    took = time.monotonic() - started
-    print(f"{total.seeds} seeds from {options.first}, {options.jobs} jobs, {took:.1f} s:", end=" ")
-    print(f"{60 * total.seeds / took:,.0f} seeds/min, {total.events:,} events,", end=" ")
-    print(f"{total.events / took:,.0f} events/s, {len(total.failures)} failures")
-    for name, count in sorted(total.counts.items()):
-        print(f"  {name:40} {count:,}")
-    for seed, failure in total.failures[:20]:
-        print(f"  FAILED seed {seed}: {failure}")
-    return bool(total.failures)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, run_seed))

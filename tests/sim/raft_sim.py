@@ -9,13 +9,7 @@ everyone, must elect a leader, commit something new and reach the same state.
 
 from __future__ import annotations
 
-import argparse
-import resource
 import sys
-import time
-from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
 from random import Random
 
 from cluster.controller_quorum.quorum import majority
@@ -23,22 +17,10 @@ from tests.sim.raft_checker import Violation
 from tests.sim.raft_faults import Nemesis, can_agree, is_settled
 from tests.sim.raft_plan import TICK, draw_plan
 from tests.sim.raft_world import World
+from tests.sim.seeds import Outcome, main
 
-RUSAGE = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 SETTLE_TICKS = 600
 """About a hundred election timeouts: far more than a sound quorum needs, even an unlucky one."""
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What a seed came to."""
-
-    seed: int
-    trace: int
-    events: int
-    counts: Counter[str]
-    failure: str | None = None
-    story: list[str] = field(default_factory=list)
 
 
 def run_seed(seed: int, *, verbose: bool = False) -> Outcome:
@@ -114,77 +96,5 @@ def _expect_agreement(world: World, who: str) -> None:
         raise Violation(f"liveness: {who} did not agree within {SETTLE_TICKS} ticks: {states}")
 
 
-@dataclass(slots=True)
-class Total:
-    """Many seeds together."""
-
-    seeds: int = 0
-    events: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
-    failures: list[tuple[int, str]] = field(default_factory=list)
-
-    def add(self, other: Total) -> None:
-        self.seeds += other.seeds
-        self.events += other.events
-        self.counts.update(other.counts)
-        self.failures += other.failures
-
-
-def run_range(bounds: tuple[int, int]) -> Total:
-    total = Total()
-    for seed in range(*bounds):
-        outcome = run_seed(seed)
-        total.seeds += 1
-        total.events += outcome.events
-        total.counts.update(outcome.counts)
-        if outcome.failure is not None:
-            total.failures.append((seed, outcome.failure))
-    return total
-
-
-def run_many(first: int, seeds: int, jobs: int) -> Total:
-    """Seeds in chunks over processes; the sum does not depend on the number of them."""
-    end = first + seeds
-    chunks = [(start, min(start + 50, end)) for start in range(first, end, 50)]
-    total = Total()
-    if jobs == 1:
-        for chunk in chunks:
-            total.add(run_range(chunk))
-        return total
-    with ProcessPoolExecutor(jobs) as pool:
-        for part in pool.map(run_range, chunks):
-            total.add(part)
-    return total
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=1000)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--seed", type=int)
-    parser.add_argument("--verbose", action="store_true")
-    options = parser.parse_args()
-    if options.seed is not None:
-        outcome = run_seed(options.seed, verbose=options.verbose)
-        print("\n".join(outcome.story))
-        print(f"seed {outcome.seed}: {outcome.failure or 'clean'}", end=", ")
-        print(f"{outcome.events} events, trace {outcome.trace:012x}")
-        return outcome.failure is not None
-    started = time.monotonic()
-    total = run_many(options.first, options.seeds, options.jobs)
-    took = time.monotonic() - started
-    cpu = sum(sum(resource.getrusage(who)[:2]) for who in RUSAGE)
-    print(f"{total.seeds} seeds from {options.first}, {options.jobs} jobs, {took:.1f} s:", end=" ")
-    print(f"{60 * total.seeds / took:,.0f} seeds/min, {total.events:,} events,", end=" ")
-    print(f"{total.events / took:,.0f} events/s, {len(total.failures)} failures")
-    print(f"  {cpu:.1f} s of processor time: {60 * total.seeds / cpu:,.0f} seeds/min per core")
-    for name, count in sorted(total.counts.items()):
-        print(f"  {name:22} {count:,}")
-    for seed, failure in total.failures[:20]:
-        print(f"  FAILED seed {seed}: {failure}")
-    return bool(total.failures)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, run_seed))

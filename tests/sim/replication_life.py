@@ -5,6 +5,7 @@ What is on its disk outlives it: the log, the saved high watermark, the mark of 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Final
 
 from suiro.model.ids import NO_BROKER_EPOCH, BrokerEpoch, NodeId, Offset
@@ -28,7 +29,7 @@ TICK_MS: Final = 500
 LEASE_MARGIN_MS: Final = 150
 
 
-class Life:
+class Life(ABC):
     """One broker through all its lives."""
 
     def __init__(self, world: World, node: NodeId) -> None:
@@ -61,13 +62,13 @@ class Life:
         self.streams_out: dict[NodeId, Stream] = {}
         self.streams_in: dict[int, Stream] = {}
 
+    @abstractmethod
     def take_role(self, state: PartitionState) -> None:
         """The metadata say something about the partition."""
-        raise NotImplementedError
 
+    @abstractmethod
     def tick(self) -> None:
         """Some time has passed."""
-        raise NotImplementedError
 
     # -- time and life ----------------------------------------------------------------------------
 

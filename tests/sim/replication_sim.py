@@ -9,14 +9,8 @@ come back into the ISR, every producer succeed again, and all logs be equal.
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
-from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING
 
 from suiro.model.ids import NO_LEADER
 
@@ -24,24 +18,10 @@ from tests.sim.replication_checker import Violation
 from tests.sim.replication_faults import Nemesis, make_peace
 from tests.sim.replication_plan import draw_plan
 from tests.sim.replication_world import World
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.sim.seeds import Outcome, main
 
 SETTLE_MS = 40_000
 """Several sessions, lag times and elections: far more than a sound partition needs."""
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What a seed came to."""
-
-    seed: int
-    trace: int
-    events: int
-    counts: Counter[str]
-    failure: str | None = None
-    story: list[str] = field(default_factory=list)
 
 
 def run_seed(seed: int, *, verbose: bool = False) -> Outcome:
@@ -117,79 +97,5 @@ def _standing(world: World) -> str:
     return f"{world.controller.state}, {brokers}"
 
 
-@dataclass(slots=True)
-class Total:
-    """Many seeds together."""
-
-    seeds: int = 0
-    events: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
-    failures: list[tuple[int, str]] = field(default_factory=list)
-
-    def add(self, other: Total) -> None:
-        self.seeds += other.seeds
-        self.events += other.events
-        self.counts.update(other.counts)
-        self.failures += other.failures
-
-
-def run_range(bounds: tuple[int, int]) -> Total:
-    total = Total()
-    for seed in range(*bounds):
-        outcome = run_seed(seed)
-        total.seeds += 1
-        total.events += outcome.events
-        total.counts.update(outcome.counts)
-        if outcome.failure is not None:
-            total.failures.append((seed, outcome.failure))
-    return total
-
-
-def run_many(first: int, seeds: int, jobs: int, heard: Callable[[Total], None]) -> Total:
-    """Seeds in chunks over processes; the sum does not depend on the number of them."""
-    end = first + seeds
-    chunks = [(start, min(start + 50, end)) for start in range(first, end, 50)]
-    total = Total()
-    with ProcessPoolExecutor(jobs) as pool:
-        for part in pool.map(run_range, chunks):
-            total.add(part)
-            heard(total)
-    return total
-
-
-def _print_progress(so_far: Total) -> None:
-    """Hours may pass: say how far it is, and what has failed, as soon as it is known."""
-    if so_far.seeds % 1000 == 0:
-        failed = [seed for seed, _ in so_far.failures]
-        print(f"  {so_far.seeds:,} seeds, failed: {failed or 'none'}", file=sys.stderr, flush=True)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=1000)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--seed", type=int)
-    parser.add_argument("--verbose", action="store_true")
-    options = parser.parse_args()
-    if options.seed is not None:
-        outcome = run_seed(options.seed, verbose=options.verbose)
-        print("\n".join(outcome.story))
-        print(f"seed {outcome.seed}: {outcome.failure or 'clean'}", end=", ")
-        print(f"{outcome.events} events, trace {outcome.trace:012x}")
-        return outcome.failure is not None
-    started = time.monotonic()
-    total = run_many(options.first, options.seeds, options.jobs, _print_progress)
-    took = time.monotonic() - started
-    print(f"{total.seeds} seeds from {options.first}, {options.jobs} jobs, {took:.1f} s:", end=" ")
-    print(f"{60 * total.seeds / took:,.0f} seeds/min, {total.events:,} events,", end=" ")
-    print(f"{total.events / took:,.0f} events/s, {len(total.failures)} failures")
-    for name, count in sorted(total.counts.items()):
-        print(f"  {name:40} {count:,}")
-    for seed, failure in total.failures[:20]:
-        print(f"  FAILED seed {seed}: {failure}")
-    return bool(total.failures)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, run_seed))

@@ -7,14 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.sim.raft_sim import run_range, run_seed
+from tests.sim.raft_sim import run_seed
+from tests.sim.seeds import run_range
 
 ROOT = Path(__file__).parents[2]
 SEEDS = 300
 
 
 def test_seeds_hold_every_invariant() -> None:
-    total = run_range((0, SEEDS))
+    total = run_range(run_seed, (0, SEEDS))
     assert total.failures == []
     missing = [name for name in WANTED if not total.counts[name]]
     assert not missing, f"the swarm no longer does {missing}"

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.sim.replication_sim import Total, run_range, run_seed
+from tests.sim.replication_sim import run_seed
+from tests.sim.seeds import Total, run_range
 
 SEEDS = 100
 FOUND = (8, 39, 201, 271, 639, 667, 1043, 2144, 3804, 4400, 7034, 8709, 14205, 15560, 19253, 19445)
@@ -20,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def total() -> Total:
-    return run_range((0, SEEDS))
+    return run_range(run_seed, (0, SEEDS))
 
 
 def test_no_promise_is_broken(total: Total) -> None:

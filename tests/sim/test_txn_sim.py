@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.sim.txn_sim import Total, run_range
+from tests.sim.seeds import Total, run_range
+from tests.sim.txn_sim import run_seed
 
 SEEDS = 80
 ROOT = Path(__file__).parents[2]
@@ -17,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def total() -> Total:
-    return run_range((0, SEEDS))
+    return run_range(run_seed, (0, SEEDS))
 
 
 def test_no_promise_is_broken(total: Total) -> None:

@@ -10,12 +10,7 @@ succeed again, and every last stable offset reach the end of its log.
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
-from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -28,20 +23,9 @@ from tests.sim.txn_world import LATE_MS, World
 
 if TYPE_CHECKING:
     from tests.sim.txn_places import Partition
+from tests.sim.seeds import Outcome, main
 
 SETTLE_MS = 30_000
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What a seed came to."""
-
-    seed: int
-    trace: int
-    events: int
-    counts: Counter[str]
-    failure: str | None = None
-    story: list[str] = field(default_factory=list)
 
 
 def run_seed(seed: int, *, verbose: bool = False) -> Outcome:
@@ -182,78 +166,5 @@ def _partitions(world: World) -> list[Partition]:
     return [world.partitions[name] for name in sorted(world.partitions)]
 
 
-# -- many -----------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class Total:
-    """Many seeds together."""
-
-    seeds: int = 0
-    events: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
-    failures: list[tuple[int, str]] = field(default_factory=list)
-
-    def add(self, other: Total) -> None:
-        self.seeds += other.seeds
-        self.events += other.events
-        self.counts.update(other.counts)
-        self.failures += other.failures
-
-
-def run_range(bounds: tuple[int, int]) -> Total:
-    total = Total()
-    for seed in range(*bounds):
-        outcome = run_seed(seed)
-        total.seeds += 1
-        total.events += outcome.events
-        total.counts.update(outcome.counts)
-        if outcome.failure is not None:
-            total.failures.append((seed, outcome.failure))
-    return total
-
-
-def run_many(first: int, seeds: int, jobs: int) -> Total:
-    """Seeds in chunks over processes; the sum does not depend on the number of them."""
-    end = first + seeds
-    chunks = [(start, min(start + 50, end)) for start in range(first, end, 50)]
-    total = Total()
-    if jobs == 1:
-        for chunk in chunks:
-            total.add(run_range(chunk))
-        return total
-    with ProcessPoolExecutor(jobs) as pool:
-        for part in pool.map(run_range, chunks):
-            total.add(part)
-    return total
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=1000)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--seed", type=int)
-    parser.add_argument("--verbose", action="store_true")
-    options = parser.parse_args()
-    if options.seed is not None:
-        outcome = run_seed(options.seed, verbose=options.verbose)
-        print("\n".join(outcome.story))
-        print(f"seed {outcome.seed}: {outcome.failure or 'clean'}", end=", ")
-        print(f"{outcome.events} events, trace {outcome.trace:08x}")
-        return outcome.failure is not None
-    started = time.monotonic()
-    total = run_many(options.first, options.seeds, options.jobs)
-    took = time.monotonic() - started
-    print(f"{total.seeds} seeds from {options.first}, {options.jobs} jobs, {took:.1f} s:", end=" ")
-    print(f"{60 * total.seeds / took:,.0f} seeds/min, {total.events:,} events,", end=" ")
-    print(f"{total.events / took:,.0f} events/s, {len(total.failures)} failures")
-    for name, count in sorted(total.counts.items()):
-        print(f"  {name:40} {count:,}")
-    for seed, failure in total.failures[:20]:
-        print(f"  FAILED seed {seed}: {failure}")
-    return bool(total.failures)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, run_seed))

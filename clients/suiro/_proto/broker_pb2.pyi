@@ -476,6 +476,20 @@ class ProducerState(_message.Message):
     open_transaction_start: int
     def __init__(self, producer_id: _Optional[int] = ..., producer_epoch: _Optional[int] = ..., last_sequence: _Optional[int] = ..., last_timestamp_ms: _Optional[int] = ..., open_transaction_start: _Optional[int] = ...) -> None: ...
 
+class MoveReplicaRequest(_message.Message):
+    __slots__ = ("topic", "partition", "to")
+    TOPIC_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    TO_FIELD_NUMBER: _ClassVar[int]
+    topic: str
+    partition: int
+    to: str
+    def __init__(self, topic: _Optional[str] = ..., partition: _Optional[int] = ..., to: _Optional[str] = ...) -> None: ...
+
+class MoveReplicaReply(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class DescribeReplicasRequest(_message.Message):
     __slots__ = ("topics",)
     TOPICS_FIELD_NUMBER: _ClassVar[int]
@@ -501,7 +515,7 @@ class LogDirectory(_message.Message):
     def __init__(self, path: _Optional[str] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., free_bytes: _Optional[int] = ..., replicas: _Optional[_Iterable[_Union[ReplicaInfo, _Mapping]]] = ...) -> None: ...
 
 class ReplicaInfo(_message.Message):
-    __slots__ = ("topic", "partition", "size_bytes", "log_start", "last_stable_offset", "high_watermark", "log_end", "leader_epoch", "leads", "segments")
+    __slots__ = ("topic", "partition", "size_bytes", "log_start", "last_stable_offset", "high_watermark", "log_end", "leader_epoch", "leads", "segments", "moving_to", "moved_bytes")
     TOPIC_FIELD_NUMBER: _ClassVar[int]
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -512,6 +526,8 @@ class ReplicaInfo(_message.Message):
     LEADER_EPOCH_FIELD_NUMBER: _ClassVar[int]
     LEADS_FIELD_NUMBER: _ClassVar[int]
     SEGMENTS_FIELD_NUMBER: _ClassVar[int]
+    MOVING_TO_FIELD_NUMBER: _ClassVar[int]
+    MOVED_BYTES_FIELD_NUMBER: _ClassVar[int]
     topic: str
     partition: int
     size_bytes: int
@@ -522,4 +538,6 @@ class ReplicaInfo(_message.Message):
     leader_epoch: int
     leads: bool
     segments: int
-    def __init__(self, topic: _Optional[str] = ..., partition: _Optional[int] = ..., size_bytes: _Optional[int] = ..., log_start: _Optional[int] = ..., last_stable_offset: _Optional[int] = ..., high_watermark: _Optional[int] = ..., log_end: _Optional[int] = ..., leader_epoch: _Optional[int] = ..., leads: _Optional[bool] = ..., segments: _Optional[int] = ...) -> None: ...
+    moving_to: str
+    moved_bytes: int
+    def __init__(self, topic: _Optional[str] = ..., partition: _Optional[int] = ..., size_bytes: _Optional[int] = ..., log_start: _Optional[int] = ..., last_stable_offset: _Optional[int] = ..., high_watermark: _Optional[int] = ..., log_end: _Optional[int] = ..., leader_epoch: _Optional[int] = ..., leads: _Optional[bool] = ..., segments: _Optional[int] = ..., moving_to: _Optional[str] = ..., moved_bytes: _Optional[int] = ...) -> None: ...

@@ -26,28 +26,28 @@ class RegisterNodeRequest(_message.Message):
     def __init__(self, hello: _Optional[_Union[_common_pb2.Hello, _Mapping]] = ..., incarnation: _Optional[bytes] = ..., roles: _Optional[_Iterable[str]] = ..., address: _Optional[_Union[_common_pb2.NodeAddress, _Mapping]] = ..., clean_shutdown: _Optional[bool] = ..., former_broker_epoch: _Optional[int] = ..., log_directories: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RegisterNodeReply(_message.Message):
-    __slots__ = ("broker_epoch", "registered_at_index")
+    __slots__ = ("broker_epoch", "registered_at_index", "lost_directories")
     BROKER_EPOCH_FIELD_NUMBER: _ClassVar[int]
     REGISTERED_AT_INDEX_FIELD_NUMBER: _ClassVar[int]
+    LOST_DIRECTORIES_FIELD_NUMBER: _ClassVar[int]
     broker_epoch: int
     registered_at_index: int
-    def __init__(self, broker_epoch: _Optional[int] = ..., registered_at_index: _Optional[int] = ...) -> None: ...
+    lost_directories: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, broker_epoch: _Optional[int] = ..., registered_at_index: _Optional[int] = ..., lost_directories: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class NodeHeartbeat(_message.Message):
-    __slots__ = ("node_id", "broker_epoch", "image_index", "want_shutdown", "ready", "failed_directories")
+    __slots__ = ("node_id", "broker_epoch", "image_index", "want_shutdown", "ready")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     BROKER_EPOCH_FIELD_NUMBER: _ClassVar[int]
     IMAGE_INDEX_FIELD_NUMBER: _ClassVar[int]
     WANT_SHUTDOWN_FIELD_NUMBER: _ClassVar[int]
     READY_FIELD_NUMBER: _ClassVar[int]
-    FAILED_DIRECTORIES_FIELD_NUMBER: _ClassVar[int]
     node_id: int
     broker_epoch: int
     image_index: int
     want_shutdown: bool
     ready: bool
-    failed_directories: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, node_id: _Optional[int] = ..., broker_epoch: _Optional[int] = ..., image_index: _Optional[int] = ..., want_shutdown: _Optional[bool] = ..., ready: _Optional[bool] = ..., failed_directories: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, node_id: _Optional[int] = ..., broker_epoch: _Optional[int] = ..., image_index: _Optional[int] = ..., want_shutdown: _Optional[bool] = ..., ready: _Optional[bool] = ...) -> None: ...
 
 class NodeNotice(_message.Message):
     __slots__ = ("fenced", "may_shut_down", "session_timeout_ms", "committed_index")
@@ -130,6 +130,30 @@ class PartitionChangeResult(_message.Message):
     partition_epoch: int
     isr: _containers.RepeatedScalarFieldContainer[int]
     def __init__(self, error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., partition_epoch: _Optional[int] = ..., isr: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class ReportReplicasRequest(_message.Message):
+    __slots__ = ("node_id", "broker_epoch", "offline", "online")
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    BROKER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    OFFLINE_FIELD_NUMBER: _ClassVar[int]
+    ONLINE_FIELD_NUMBER: _ClassVar[int]
+    node_id: int
+    broker_epoch: int
+    offline: _containers.RepeatedCompositeFieldContainer[ReplicaId]
+    online: _containers.RepeatedCompositeFieldContainer[ReplicaId]
+    def __init__(self, node_id: _Optional[int] = ..., broker_epoch: _Optional[int] = ..., offline: _Optional[_Iterable[_Union[ReplicaId, _Mapping]]] = ..., online: _Optional[_Iterable[_Union[ReplicaId, _Mapping]]] = ...) -> None: ...
+
+class ReplicaId(_message.Message):
+    __slots__ = ("topic_id", "partition")
+    TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    topic_id: bytes
+    partition: int
+    def __init__(self, topic_id: _Optional[bytes] = ..., partition: _Optional[int] = ...) -> None: ...
+
+class ReportReplicasReply(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
 
 class AllocateProducerIdsRequest(_message.Message):
     __slots__ = ("node_id", "broker_epoch")

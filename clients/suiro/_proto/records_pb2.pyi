@@ -51,7 +51,7 @@ class MetadataRecord(_message.Message):
     def __init__(self, node_registered: _Optional[_Union[NodeRegistered, _Mapping]] = ..., node_fenced: _Optional[_Union[NodeFenced, _Mapping]] = ..., node_unfenced: _Optional[_Union[NodeUnfenced, _Mapping]] = ..., node_shutting_down: _Optional[_Union[NodeShuttingDown, _Mapping]] = ..., node_unregistered: _Optional[_Union[NodeUnregistered, _Mapping]] = ..., node_epoch_reached: _Optional[_Union[NodeEpochReached, _Mapping]] = ..., topic_created: _Optional[_Union[TopicCreated, _Mapping]] = ..., topic_deleted: _Optional[_Union[TopicDeleted, _Mapping]] = ..., partition_created: _Optional[_Union[PartitionState, _Mapping]] = ..., partition_changed: _Optional[_Union[PartitionState, _Mapping]] = ..., config_set: _Optional[_Union[ConfigSet, _Mapping]] = ..., feature_level_set: _Optional[_Union[FeatureLevelSet, _Mapping]] = ..., reassignment_throttle_set: _Optional[_Union[ReassignmentThrottleSet, _Mapping]] = ..., producer_ids_allocated: _Optional[_Union[ProducerIdsAllocated, _Mapping]] = ..., shard_owned: _Optional[_Union[ShardOwned, _Mapping]] = ..., user_scram_set: _Optional[_Union[UserScramSet, _Mapping]] = ..., user_scram_removed: _Optional[_Union[UserScramRemoved, _Mapping]] = ..., acl_added: _Optional[_Union[Acl, _Mapping]] = ..., acl_removed: _Optional[_Union[Acl, _Mapping]] = ..., quota_set: _Optional[_Union[QuotaSet, _Mapping]] = ...) -> None: ...
 
 class NodeRegistered(_message.Message):
-    __slots__ = ("node_id", "incarnation", "broker_epoch", "roles", "address", "rack", "log_directories", "features", "software", "clean_shutdown")
+    __slots__ = ("node_id", "incarnation", "broker_epoch", "roles", "address", "rack", "log_directories", "features", "software", "clean_shutdown", "lost_directories")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     BROKER_EPOCH_FIELD_NUMBER: _ClassVar[int]
@@ -62,6 +62,7 @@ class NodeRegistered(_message.Message):
     FEATURES_FIELD_NUMBER: _ClassVar[int]
     SOFTWARE_FIELD_NUMBER: _ClassVar[int]
     CLEAN_SHUTDOWN_FIELD_NUMBER: _ClassVar[int]
+    LOST_DIRECTORIES_FIELD_NUMBER: _ClassVar[int]
     node_id: int
     incarnation: bytes
     broker_epoch: int
@@ -72,7 +73,8 @@ class NodeRegistered(_message.Message):
     features: _containers.RepeatedScalarFieldContainer[str]
     software: str
     clean_shutdown: bool
-    def __init__(self, node_id: _Optional[int] = ..., incarnation: _Optional[bytes] = ..., broker_epoch: _Optional[int] = ..., roles: _Optional[_Iterable[str]] = ..., address: _Optional[_Union[Address, _Mapping]] = ..., rack: _Optional[str] = ..., log_directories: _Optional[_Iterable[str]] = ..., features: _Optional[_Iterable[str]] = ..., software: _Optional[str] = ..., clean_shutdown: _Optional[bool] = ...) -> None: ...
+    lost_directories: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, node_id: _Optional[int] = ..., incarnation: _Optional[bytes] = ..., broker_epoch: _Optional[int] = ..., roles: _Optional[_Iterable[str]] = ..., address: _Optional[_Union[Address, _Mapping]] = ..., rack: _Optional[str] = ..., log_directories: _Optional[_Iterable[str]] = ..., features: _Optional[_Iterable[str]] = ..., software: _Optional[str] = ..., clean_shutdown: _Optional[bool] = ..., lost_directories: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Address(_message.Message):
     __slots__ = ("host", "port")
@@ -137,7 +139,7 @@ class TopicDeleted(_message.Message):
     def __init__(self, topic_id: _Optional[bytes] = ..., name: _Optional[str] = ...) -> None: ...
 
 class PartitionState(_message.Message):
-    __slots__ = ("topic_id", "partition", "replicas", "isr", "leader", "leader_epoch", "partition_epoch", "recovery", "directories", "reassignment")
+    __slots__ = ("topic_id", "partition", "replicas", "isr", "leader", "leader_epoch", "partition_epoch", "recovery", "reassignment", "offline")
     TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     REPLICAS_FIELD_NUMBER: _ClassVar[int]
@@ -146,8 +148,8 @@ class PartitionState(_message.Message):
     LEADER_EPOCH_FIELD_NUMBER: _ClassVar[int]
     PARTITION_EPOCH_FIELD_NUMBER: _ClassVar[int]
     RECOVERY_FIELD_NUMBER: _ClassVar[int]
-    DIRECTORIES_FIELD_NUMBER: _ClassVar[int]
     REASSIGNMENT_FIELD_NUMBER: _ClassVar[int]
+    OFFLINE_FIELD_NUMBER: _ClassVar[int]
     topic_id: bytes
     partition: int
     replicas: _containers.RepeatedScalarFieldContainer[int]
@@ -156,9 +158,9 @@ class PartitionState(_message.Message):
     leader_epoch: int
     partition_epoch: int
     recovery: int
-    directories: _containers.RepeatedScalarFieldContainer[str]
     reassignment: Reassignment
-    def __init__(self, topic_id: _Optional[bytes] = ..., partition: _Optional[int] = ..., replicas: _Optional[_Iterable[int]] = ..., isr: _Optional[_Iterable[int]] = ..., leader: _Optional[int] = ..., leader_epoch: _Optional[int] = ..., partition_epoch: _Optional[int] = ..., recovery: _Optional[int] = ..., directories: _Optional[_Iterable[str]] = ..., reassignment: _Optional[_Union[Reassignment, _Mapping]] = ...) -> None: ...
+    offline: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, topic_id: _Optional[bytes] = ..., partition: _Optional[int] = ..., replicas: _Optional[_Iterable[int]] = ..., isr: _Optional[_Iterable[int]] = ..., leader: _Optional[int] = ..., leader_epoch: _Optional[int] = ..., partition_epoch: _Optional[int] = ..., recovery: _Optional[int] = ..., reassignment: _Optional[_Union[Reassignment, _Mapping]] = ..., offline: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Reassignment(_message.Message):
     __slots__ = ("target", "adding")

@@ -118,18 +118,20 @@ class EndTxnReply(_message.Message):
     def __init__(self, producer_id: _Optional[int] = ..., producer_epoch: _Optional[int] = ...) -> None: ...
 
 class OpenSharedRequest(_message.Message):
-    __slots__ = ("name", "sequence", "attempt", "writer", "timeout_ms")
+    __slots__ = ("name", "sequence", "attempt", "writer", "timeout_ms", "hello")
     NAME_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     WRITER_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    HELLO_FIELD_NUMBER: _ClassVar[int]
     name: str
     sequence: int
     attempt: str
     writer: str
     timeout_ms: int
-    def __init__(self, name: _Optional[str] = ..., sequence: _Optional[int] = ..., attempt: _Optional[str] = ..., writer: _Optional[str] = ..., timeout_ms: _Optional[int] = ...) -> None: ...
+    hello: _common_pb2.Hello
+    def __init__(self, name: _Optional[str] = ..., sequence: _Optional[int] = ..., attempt: _Optional[str] = ..., writer: _Optional[str] = ..., timeout_ms: _Optional[int] = ..., hello: _Optional[_Union[_common_pb2.Hello, _Mapping]] = ...) -> None: ...
 
 class OpenSharedReply(_message.Message):
     __slots__ = ("already_committed", "transactional_id", "producer_id", "producer_epoch")

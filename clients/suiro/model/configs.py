@@ -295,8 +295,19 @@ class BrokerConfig:
     )  # fmt: skip
     compaction_bytes_per_s_max: int = _row(
         64 * MIB, 1 << 16, LARGEST,
-        doc="What a broker may read and write per second to compact its logs.",
+        doc="What a broker may read and write per second to compact its logs, and beside that to "
+        "move replicas between its directories.",
         change="With the speed of its disks.",
+    )  # fmt: skip
+    scrub_bytes_per_s_max: int = _row(
+        8 * MIB, 1 << 16, LARGEST,
+        doc="What a broker may read per second to look for damage in its logs.",
+        change="With the speed of its disks: all of them should be read once an interval.",
+    )  # fmt: skip
+    scrub_interval_ms: int = _row(
+        7 * DAY, SECOND, LARGEST,
+        doc="How often a broker looks at the checksums of all that is not written to any more.",
+        change="Lower for old disks; damage is mended only while another replica is whole.",
     )  # fmt: skip
     producer_expiry_ms: int = _row(
         DAY, 60 * SECOND, LARGEST,

@@ -40,10 +40,10 @@ def shared_id(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, order=True)
 class TopicPartition:
-    """One partition of one topic; prints as `orders-3`, which is also its directory's name.
+    """One partition of one topic; prints as `parcels-3`, which is also its directory's name.
 
-    >>> str(suiro.TopicPartition("orders", 3))
-    'orders-3'
+    >>> str(suiro.TopicPartition("parcels", 3))
+    'parcels-3'
     """
 
     topic: str

@@ -242,7 +242,10 @@ class ClusterImage:
         self.nodes[record.node_id] = replace(self._node(record), fenced=True)
 
     def _node_unfenced(self, record: NodeUnfenced) -> None:
-        self.nodes[record.node_id] = replace(self._node(record), fenced=False)
+        node = self._node(record)
+        # Whoever is ready has said what it lost.
+        told = replace(node.registration, lost_directories=())
+        self.nodes[record.node_id] = replace(node, registration=told, fenced=False)
 
     def _node_shutting_down(self, record: NodeShuttingDown) -> None:
         self.nodes[record.node_id] = replace(self._node(record), shutting_down=True)
@@ -438,7 +441,8 @@ def _check(state: PartitionState) -> None:
     assert len(replicas) == len(state.replicas)
     assert isr == state.replicas or (replicas.issuperset(isr) and len(set(isr)) == len(isr))
     assert state.leader in isr or not state.has_leader
-    assert not state.directories or len(state.directories) == len(state.replicas)
+    assert replicas.issuperset(state.offline)
+    assert state.leader not in state.offline
     if state.reassignment is not None:
         assert replicas.issuperset(state.reassignment.target)
         assert replicas.issuperset(state.reassignment.adding)

@@ -97,6 +97,8 @@ class NodeRegistered:
     software: str = ""
     clean_shutdown: bool = True
     """Whether its last life ended with its logs on disk; true for a node that had none."""
+    lost_directories: tuple[str, ...] = ()
+    """Those that it had and has no more, until it has said which of its replicas that took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,8 @@ class PartitionState:
     """All that the cluster agrees on about one partition.
 
     Always: isr within replicas, without repetition and never empty; the leader in the isr, or
-    nobody; the leader epoch rises with every change of leader, the partition epoch with any change.
+    nobody, and not offline; the leader epoch rises with every change of leader, the partition epoch
+    with any change.
     """
 
     topic_id: TopicId
@@ -189,9 +192,9 @@ class PartitionState:
     recovery: Recovery = Recovery.NONE
     reassignment: Reassignment | None = None
     """Under way; the replicas that it adds stand behind the old ones in `replicas`."""
-    directories: tuple[str, ...] = ()
-    """The log directory of each replica, in the order of `replicas`, once that is recorded: a node
-    with one directory needs no record of it.
+    offline: tuple[NodeId, ...] = ()
+    """The replicas whose log cannot be used, in the order of `replicas`: its directory failed or is
+    lost, or it is damaged. None of them leads or is let into the ISR; the last one in it stays.
     """
 
     @property

@@ -80,6 +80,16 @@ def read_file(fs: Fs, path: Path) -> bytes:
         file.close()
 
 
+def make_durable_directory(fs: Fs, path: Path) -> None:
+    """Make it, and see to it that a power loss does not take its name away with all that is in it.
+    One that is there may have been made just before a crash, so its name is synced as well.
+    """
+    missing = [made for made in path.parents if not fs.exists(made)]
+    fs.make_directory(path)
+    for made in (path, *missing):
+        fs.sync_directory(made.parent)
+
+
 def replace_file(fs: Fs, path: Path, content: bytes) -> None:
     """Write a small file: after any crash the old or the new content is there, whole."""
     temporary = path.with_name(path.name + ".tmp")

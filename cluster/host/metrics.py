@@ -141,6 +141,8 @@ class Metrics:
         self.rpcs_open = self._gauge("suiro_rpcs_open", "Rpcs that are being served.", "method")
         self._declare_quorum()
         self._declare_transactions()
+        self._declare_replicas()
+        self._declare_storage()
 
     def render(self) -> bytes:
         """The page, in Prometheus' text format."""
@@ -207,6 +209,46 @@ class Metrics:
         )
         self.stable_lag_records_max = self._gauge(
             "suiro_stable_lag_records_max", "The largest distance between these two."
+        )
+
+    def _declare_replicas(self) -> None:
+        self.replicas_held = self._gauge("suiro_replicas_held", "Replicas on this broker.")
+        self.partitions_led = self._gauge("suiro_partitions_led", "Partitions led here.")
+        self.partitions_under_replicated = self._gauge(
+            "suiro_partitions_under_replicated",
+            "Partitions led here with a replica that is not in sync.",
+        )
+        self.partitions_under_min_isr = self._gauge(
+            "suiro_partitions_under_min_isr",
+            "Partitions led here with fewer in sync than min.insync.replicas: acks=all is refused.",
+        )
+        self.topic_records = self._counter(
+            "suiro_topic_records_total", "Offsets by which logs led here have grown.", "topic"
+        )
+        self.topic_bytes = self._counter(
+            "suiro_topic_bytes_total", "Bytes by which logs led here have grown.", "topic"
+        )
+        self.topic_log_bytes = self._gauge(
+            "suiro_topic_log_bytes", "Bytes that the replicas here take on disk.", "topic"
+        )
+
+    def _declare_storage(self) -> None:
+        self.log_directories_failed = self._gauge(
+            "suiro_log_directories_failed", "Log directories that failed since the node started."
+        )
+        self.replicas_offline = self._gauge(
+            "suiro_replicas_offline", "Replicas on this broker whose log cannot be used."
+        )
+        self.logs_damaged = self._counter(
+            "suiro_logs_damaged_total",
+            "Logs in which a bad batch was met, by a reader or scrubbing.",
+        )
+        self.logs_repaired = self._counter(
+            "suiro_logs_repaired_total",
+            "Logs that were put aside and fetched from the leader again.",
+        )
+        self.scrubbed_bytes = self._counter(
+            "suiro_scrubbed_bytes_total", "Bytes of closed segments whose checksums were looked at."
         )
 
     def _counter(self, name: str, text: str, *labels: str) -> Family[Counter]:

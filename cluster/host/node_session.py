@@ -54,6 +54,8 @@ class NodeSession:
         self.want_shutdown = False
         self.may_shut_down = asyncio.Event()
         self.fenced = True
+        self.lost_directories: tuple[str, ...] = ()
+        """Of the log directories that the quorum knew of, those that were not registered again."""
         self._env = env
         self._quorum = quorum
         self._registration = registration
@@ -82,6 +84,7 @@ class NodeSession:
                     raise
             else:
                 self.broker_epoch = BrokerEpoch(reply.broker_epoch)
+                self.lost_directories = tuple(reply.lost_directories)
                 return int(reply.registered_at_index)
             await asyncio.sleep(backoff.next_s())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
+from suiro.attempts import until_done
 from suiro.model.errors import NotController, TimedOut, Unavailable
 from suiro.model.ids import Address
 from suiro.retry import Backoff
@@ -23,6 +24,9 @@ Q = TypeVar("Q")
 R = TypeVar("R")
 
 CALL_TIMEOUT_S = 5.0
+
+_ELSEWHERE = (NotController, Unavailable, TimedOut)
+"""Not about what was asked: another controller may answer it."""
 
 
 class QuorumClient:
@@ -60,20 +64,22 @@ class QuorumClient:
         What is not about finding it (a refusal of the request itself) is raised at once. A call
         that timed out may have been carried out, so a request must bear being made twice.
         """
-        backoff = Backoff(self._env.rng)
-        last: SuiroError | None = None
-        try:
-            async with asyncio.timeout(timeout_s):
-                while True:
-                    address = self.first_choice
-                    try:
-                        return await self._call_at(address, method, request)
-                    except (NotController, Unavailable, TimedOut) as error:
-                        last = error
-                        self.leave(address, error)
-                    await asyncio.sleep(backoff.next_s())
-        except TimeoutError:
-            raise (last or TimedOut(f"{method} was not answered")) from None
+
+        async def attempt() -> R:
+            address = self.first_choice
+            try:
+                return await self._call_at(address, method, request)
+            except _ELSEWHERE as error:
+                self.leave(address, error)
+                raise
+
+        return await until_done(
+            attempt,
+            timeout_s=timeout_s,
+            backoff=Backoff(self._env.rng),
+            late=f"{method} was not answered",
+            is_worth_it=lambda error: isinstance(error, _ELSEWHERE),
+        )
 
     async def open(self, method: Method[Q, R]) -> tuple[Address, Stream[Q, R]]:
         """A stream to the first choice; `leave` that if it turns out to be the wrong one."""

@@ -18,6 +18,8 @@ from suiro.transport.api import Kind, Peer, Route
 from suiro.transport.grpc_transport import ERROR_KEY
 from suiro.transport.wire_errors import error_to_proto
 
+from cluster.host.rpc_meter import RpcMeter
+
 import grpc  # isort: skip - grpc_transport has tuned the process before this import
 from grpc import aio  # isort: skip
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
     from suiro.model.ids import Address
     from suiro.transport.api import Method, Service
+
+    from cluster.host.metrics import Metrics
 
 Q = TypeVar("Q")
 R = TypeVar("R")
@@ -39,6 +43,10 @@ SERVER_OPTIONS: Final = (
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ("grpc.keepalive_permit_without_calls", 1),
 )
+
+LIVE: Final = "live"
+READY: Final = "ready"
+"""What the probes of an orchestrator ask grpc.health.v1 for."""
 
 _STATUS: Final = {
     ErrorCode.INTERNAL: grpc.StatusCode.INTERNAL,
@@ -59,18 +67,22 @@ class Server:
     """Serves the routes of some services at one address."""
 
     def __init__(
-        self, services: Sequence[Service], credentials: grpc.ServerCredentials | None = None
+        self,
+        services: Sequence[Service],
+        metrics: Metrics,
+        credentials: grpc.ServerCredentials | None = None,
     ) -> None:
         self._routes = {
             route.method.name: route for service in services for route in service.routes()
         }
+        self._metrics = metrics
         self._credentials = credentials
         self._server = aio.server(options=SERVER_OPTIONS)
         self._health: Any = None
 
     async def start(self, listen: Address) -> int:
         """Listen and serve; the port, which is a free one if port 0 was asked for."""
-        self._server.add_generic_rpc_handlers((_Handlers(self._routes),))
+        self._server.add_generic_rpc_handlers((_Handlers(self._routes, self._metrics),))
         self._add_health_and_reflection()
         try:
             if self._credentials is None:
@@ -79,15 +91,23 @@ class Server:
                 port = self._server.add_secure_port(str(listen), self._credentials)
         except RuntimeError as error:
             raise Unavailable(f"cannot listen on {listen}: {error}") from None
+        await self.set_serving(False)
+        await self._set_health(LIVE, True)
         await self._server.start()
         return int(port)
 
     async def set_serving(self, serving: bool) -> None:
-        """What grpc.health.v1 answers for the whole node."""
+        """What grpc.health.v1 answers for the whole node, and for `ready`; `live` is served as
+        long as anything is answered at all.
+        """
+        for service in ("", READY):
+            await self._set_health(service, serving)
+
+    async def _set_health(self, service: str, serving: bool) -> None:
         from grpc_health.v1 import health_pb2
 
         status = health_pb2.HealthCheckResponse
-        await self._health.set("", status.SERVING if serving else status.NOT_SERVING)
+        await self._health.set(service, status.SERVING if serving else status.NOT_SERVING)
 
     async def stop(self, grace_s: float) -> None:
         """Refuse new calls at once, give open ones `grace_s` to end."""
@@ -108,55 +128,90 @@ class Server:
 class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]
     """Finds the route of an rpc by its name."""
 
-    def __init__(self, routes: dict[str, Route]) -> None:
-        self._handlers = {name: _rpc_handler(route) for name, route in routes.items()}
+    def __init__(self, routes: dict[str, Route], metrics: Metrics) -> None:
+        self._handlers = {
+            name: _rpc_handler(route, RpcMeter(metrics, name)) for name, route in routes.items()
+        }
 
     def service(self, details: Any) -> Any:
         return self._handlers.get(details.method)
 
 
-def _rpc_handler(route: Route) -> Any:
+def _rpc_handler(route: Route, meter: RpcMeter) -> Any:
     method = route.method
     codecs = {
-        "request_deserializer": method.request.decode,
+        "request_deserializer": _decoder(method),
         "response_serializer": method.reply.encode,
     }
     if method.kind is Kind.UNARY:
-        return grpc.unary_unary_rpc_method_handler(_unary(route), **codecs)
+        return grpc.unary_unary_rpc_method_handler(_unary(route, meter), **codecs)
     if method.kind is Kind.SERVER_STREAM:
-        return grpc.unary_stream_rpc_method_handler(_server_stream(route), **codecs)
-    return grpc.stream_stream_rpc_method_handler(_bidirectional(route), **codecs)
+        return grpc.unary_stream_rpc_method_handler(_server_stream(route, meter), **codecs)
+    return grpc.stream_stream_rpc_method_handler(_bidirectional(route, meter), **codecs)
 
 
-def _unary(route: Route) -> Callable[[Any, Any], Awaitable[Any]]:
-    async def handle(request: Any, context: Any) -> Any:
+def _decoder(method: Method[Any, Any]) -> Callable[[bytes], Any]:
+    """gRPC would answer for what cannot be read with an error of its own; ours has to get through,
+    so it is passed on in the request's place.
+    """
+    decode = method.request.decode
+
+    def decode_or_say(data: bytes) -> Any:
         try:
-            return await route.handler(request, _peer(context))
-        except Exception as error:
-            await _abort(context, route.method, error)
+            return decode(data)
+        except SuiroError as error:
+            return error
+
+    return decode_or_say
+
+
+def _readable(request: Q | SuiroError) -> Q:
+    if isinstance(request, SuiroError):
+        raise request
+    return request
+
+
+def _unary(route: Route, meter: RpcMeter) -> Callable[[Any, Any], Awaitable[Any]]:
+    async def handle(request: Any, context: Any) -> Any:
+        with meter.timed():
+            try:
+                reply = await route.handler(_readable(request), _peer(context))
+            except Exception as error:
+                meter.ended(error)
+                await _abort(context, route.method, error)
+            else:
+                meter.ended(None)
+                return reply
 
     return handle
 
 
-def _server_stream(route: Route) -> Callable[[Any, Any], Awaitable[None]]:
+def _server_stream(route: Route, meter: RpcMeter) -> Callable[[Any, Any], Awaitable[None]]:
     async def handle(request: Any, context: Any) -> None:
-        await _run_stream(route, _ServerStream(context, first=request), context)
+        await _run_stream(route, _ServerStream(context, first=request), context, meter)
 
     return handle
 
 
-def _bidirectional(route: Route) -> Callable[[Any, Any], Awaitable[None]]:
+def _bidirectional(route: Route, meter: RpcMeter) -> Callable[[Any, Any], Awaitable[None]]:
     async def handle(_requests: Any, context: Any) -> None:
-        await _run_stream(route, _ServerStream(context), context)
+        await _run_stream(route, _ServerStream(context), context, meter)
 
     return handle
 
 
-async def _run_stream(route: Route, stream: _ServerStream[Any, Any], context: Any) -> None:
-    try:
-        await route.handler(stream, _peer(context))
-    except Exception as error:
-        await _abort(context, route.method, error)
+async def _run_stream(
+    route: Route, stream: _ServerStream[Any, Any], context: Any, meter: RpcMeter
+) -> None:
+    """A stream lasts as long as its caller likes, so how long says nothing."""
+    with meter.open():
+        try:
+            await route.handler(stream, _peer(context))
+        except Exception as error:
+            meter.ended(error)
+            await _abort(context, route.method, error)
+        else:
+            meter.ended(None)
 
 
 class _ServerStream(Generic[R, Q]):
@@ -176,10 +231,10 @@ class _ServerStream(Generic[R, Q]):
 
     async def receive(self) -> Q | None:
         if self._only_one:
-            first, self._first = self._first, None
-            return first
-        message = await self._context.read()
-        return None if message is aio.EOF else message
+            message, self._first = self._first, None
+        else:
+            message = await self._context.read()
+        return None if message is aio.EOF else _readable(message)
 
     async def finish(self) -> None:
         """A server finishes by returning from its handler."""
@@ -194,6 +249,8 @@ def _peer(context: Any) -> Peer:
 
 
 async def _abort(context: Any, method: Method[Any, Any], error: Exception) -> None:
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]  # the one that ended the other tasks of its handler
     if not isinstance(error, SuiroError):
         log.error("%s failed", method.name, exc_info=error)
         error = InternalError(f"{method.name} failed: {type(error).__name__}: {error}")

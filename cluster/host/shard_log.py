@@ -46,9 +46,15 @@ FETCH_TIMEOUT_S: Final = 10.0
 APPEND_RECORDS_MAX: Final = 5_000
 """Of one batch, unless a single decision has more: a turn's work for the broker."""
 
+GATHER_TURNS: Final = 2
+"""Of the loop, before a batch is closed: who was waiting for the decision that opened it makes its
+own in the second, and both are one append.
+"""
 REPLAY_BYTES: Final = 4 << 20
-TURN_BATCHES: Final = 200
-"""Replayed in one turn of the loop: many small ones take long, and the node keeps a session."""
+TURN_RECORDS: Final = 200
+"""Replayed in one turn of the loop, or batches of them: many take long, and the node keeps a
+session.
+"""
 
 
 class ShardLog:
@@ -80,18 +86,31 @@ class ShardLog:
         await self._append([(CLAIM_KEY, None)])
 
     async def replay(self) -> AsyncIterator[Keyed]:
-        """Everything before the claim, in order; a key may come several times."""
+        """What each key had come to before the claim, in the order of these last changes.
+
+        Most of a log are commits that others followed: only the last of them is worth decoding.
+        """
+        newest = await self._newest()
+        for count, record in enumerate(newest.items(), 1):
+            if count % TURN_RECORDS == 0:
+                await asyncio.sleep(0)
+            yield record
+
+    async def _newest(self) -> dict[bytes, bytes | None]:
+        newest: dict[bytes, bytes | None] = {}
         offset = await self._start()
         while offset < self._end:
             result, body = await self._fetch(offset)
             for count, (position, _) in enumerate(walk(body), 1):
-                if count % TURN_BATCHES == 0:
+                if count % TURN_RECORDS == 0:
                     await asyncio.sleep(0)
                 columns = decode(body, position)
                 for key, value in zip(columns.keys_list(), columns.values_list(), strict=True):
                     if key:
-                        yield key, value
+                        newest.pop(key, None)  # so that it goes to the end
+                        newest[key] = value
             offset = result.next_offset
+        return newest
 
     # -- for MachineHost --------------------------------------------------------------------------
 
@@ -122,6 +141,8 @@ class ShardLog:
         """Write what is queued, one batch at a time; what comes meanwhile goes into the next."""
         while True:
             await self._arrived.wait()
+            for _ in range(GATHER_TURNS):
+                await asyncio.sleep(0)
             batch: list[Keyed] = []
             while self._waiting and len(batch) < APPEND_RECORDS_MAX:
                 batch += self._waiting.popleft()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from suiro._proto import txncoord_pb2 as pb
 from suiro._proto.common_pb2 import TopicPartition as WirePartition
-from suiro.model.error_base import SuiroError
-from suiro.model.errors import CoordinatorLoading, TimedOut
+from suiro.attempts import until_done
+from suiro.model.errors import CoordinatorLoading
 from suiro.model.records import ShardKind
 from suiro.model.topics import TXN_TOPIC, shard_of
 from suiro.retry import Backoff
@@ -49,29 +48,21 @@ class TxnOwner:
             partitions=[WirePartition(topic=p.topic, partition=p.partition) for p in partitions],
             groups=groups,
         )
-        backoff = Backoff(self._env.rng)
-        last: SuiroError | None = None
-        try:
-            async with asyncio.timeout(ASK_TIMEOUT_S):
-                while True:
-                    try:
-                        await self._env.transport.call(
-                            self._address(transactional_id),
-                            TxnCoordinatorMethods.VERIFY_PARTITIONS,
-                            request,
-                            timeout_s=CALL_TIMEOUT_S,
-                        )
-                    except SuiroError as error:
-                        if not error.retriable:
-                            raise
-                        last = error
-                    else:
-                        return
-                    await asyncio.sleep(backoff.next_s())
-        except TimeoutError:
-            raise (
-                last or TimedOut(f"the coordinator of {transactional_id!r} does not answer")
-            ) from None
+
+        async def verify() -> None:
+            await self._env.transport.call(
+                self._address(transactional_id),
+                TxnCoordinatorMethods.VERIFY_PARTITIONS,
+                request,
+                timeout_s=CALL_TIMEOUT_S,
+            )
+
+        await until_done(
+            verify,
+            timeout_s=ASK_TIMEOUT_S,
+            backoff=Backoff(self._env.rng),
+            late=f"the coordinator of {transactional_id!r} does not answer",
+        )
 
     def _address(self, transactional_id: str) -> Address:
         image = self._image()

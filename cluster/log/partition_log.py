@@ -13,9 +13,8 @@ proves nothing. High watermarks, leadership and who waits for what are the broke
 
 from __future__ import annotations
 
-import errno
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from suiro.model.batch import read_header
 from suiro.model.compact import filler, is_filler
@@ -28,8 +27,10 @@ from cluster.log.cleaner import Cleaning
 from cluster.log.compaction import Facts
 from cluster.log.config import Flush
 from cluster.log.drafts import LeaderDraft, draft_replica
+from cluster.log.failures import Failures
 from cluster.log.recovery import Recovery, rebuild_state
 from cluster.log.retention import retained_from, segment_facts
+from cluster.log.scrub import Scrub
 from cluster.log.segment import RELATIVE_MAX
 from cluster.log.segment_run import SegmentRun
 from cluster.log.state import LogState
@@ -48,8 +49,6 @@ if TYPE_CHECKING:
     from cluster.log.home import LogHome
     from cluster.log.producers import ProducerStates
     from cluster.log.recovery import Recovered
-
-FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ class PartitionLog:
         self._state = recovered.state
         self._log_start = recovered.log_start
         self._history = self._checkpoint.history()
-        self._failure: str | None = None
+        self.failures = Failures(home)
         self._unsynced_since_ms: int | None = None
 
     @classmethod
@@ -186,8 +185,8 @@ class PartitionLog:
             return b""
         try:
             return self._segments.of(offset).read(offset, bytes_max, until, self._state.epochs)
-        except OSError as error:
-            raise self._unreadable(error) from error
+        except (OSError, CorruptBatch) as error:
+            raise self.failures.unreadable(error) from error
 
     def read_from(self, offset: Offset, bytes_max: int) -> bytes:
         """For a follower whose log ends at `offset`: the same up to the end of the log, beginning
@@ -207,8 +206,8 @@ class PartitionLog:
             return None
         try:
             return self._segments.of(offset).locate(offset).header
-        except OSError as error:
-            raise self._unreadable(error) from error
+        except (OSError, CorruptBatch) as error:
+            raise self.failures.unreadable(error) from error
 
     def offset_for_timestamp(self, timestamp_ms: int) -> Offset | None:
         """Where the first batch starts that has a record at or after a point in time.
@@ -220,8 +219,8 @@ class PartitionLog:
                 header = segment.first_since(timestamp_ms, self._log_start)
                 if header is not None:
                     return max(Offset(header.base_offset), self._log_start)
-        except OSError as error:
-            raise self._unreadable(error) from error
+        except (OSError, CorruptBatch) as error:
+            raise self.failures.unreadable(error) from error
         return None
 
     # -- appending --------------------------------------------------------------------------------
@@ -234,14 +233,14 @@ class PartitionLog:
         Raises CorruptBatch, BatchTooLarge, InvalidRequest, FencedLeaderEpoch, DiskFull,
         StorageFailed, and what ProducerStates.check raises.
         """
-        self._check_writable()
+        self.failures.check_writable()
         size_max = self.config.max_message_bytes
         draft = LeaderDraft(self._state, leader_epoch, size_max, now_ms).of_batches(batches)
         return self._write(draft, now_ms)
 
     def append_control(self, batch: Buffer, leader_epoch: LeaderEpoch, now_ms: int) -> AppendInfo:
         """Append a transaction marker; its producer epoch is above that of the records (T5)."""
-        self._check_writable()
+        self.failures.check_writable()
         size_max = self.config.max_message_bytes
         draft = LeaderDraft(self._state, leader_epoch, size_max, now_ms).of_marker(batch)
         return self._write(draft, now_ms)
@@ -251,7 +250,7 @@ class PartitionLog:
 
         Into an empty log the first batch may start before: the leader's log may start inside it.
         """
-        self._check_writable()
+        self.failures.check_writable()
         if self._log_start == self.log_end:
             first = read_header(data)
             if first.base_offset < self._log_start < first.end:
@@ -276,7 +275,7 @@ class PartitionLog:
             try:
                 self._segments.active.append(draft.parts, draft.headers, now_ms)
             except OSError as error:
-                raise self._refused(error) from error
+                raise self.failures.refused(error) from error
             for header, marker in zip(draft.headers, draft.markers, strict=True):
                 self._state.apply(header, marker, now_ms)
             if self._unsynced_since_ms is None:
@@ -296,13 +295,13 @@ class PartitionLog:
 
     def roll(self) -> None:
         """Go on in a new file; does nothing if the last one is empty."""
-        self._check_writable()
+        self.failures.check_writable()
         if self._segments.active.size == 0:
             return
         try:
             self._segments.roll(self.config.index_interval_bytes)
         except OSError as error:
-            raise self._refused(error) from error
+            raise self.failures.refused(error) from error
         self._checkpoint.save_snapshot(self._state)
 
     def roll_if_old(self, now_ms: int) -> None:
@@ -318,7 +317,7 @@ class PartitionLog:
         """Cut the end of the log; returns the new end, lower than `offset` if that lies inside a
         batch. What the store says of the log never claims more than is left, at any moment.
         """
-        self._check_writable()
+        self.failures.check_writable()
         if offset >= self.log_end:
             return self.log_end
         header = self.first_batch_header_at(offset)
@@ -335,7 +334,7 @@ class PartitionLog:
                 self._segments.active.truncate(end)
             self._state, _ = rebuild_state(self._segments.as_list(), self._checkpoint, end, now_ms)
         except (OSError, CorruptBatch) as error:
-            raise self._failed(error) from error
+            raise self.failures.failed(error) from error
         self._state.trim(self._log_start)
         self._history = self._history.cut(end)
         self._segments.forget_synced(end)
@@ -343,7 +342,7 @@ class PartitionLog:
 
     def trim_to(self, offset: Offset) -> None:
         """Move the log start forward, durably, and let whole segments below it go."""
-        self._check_writable()
+        self.failures.check_writable()
         if offset <= self._log_start:
             return
         self._check_range(offset)
@@ -356,11 +355,11 @@ class PartitionLog:
         try:
             self._segments.retire(0, gone)
         except OSError as error:
-            raise self._failed(error) from error
+            raise self.failures.failed(error) from error
 
     def restart_at(self, offset: Offset) -> None:
         """Drop everything, also what the store knows of it; the next batch goes to `offset`."""
-        self._check_writable()
+        self.failures.check_writable()
         self._checkpoint.restart_at(offset)
         self._history = CleanHistory()
         self._log_start = offset
@@ -371,7 +370,7 @@ class PartitionLog:
         try:
             self._segments.start_over(base, self.config.index_interval_bytes)
         except OSError as error:
-            raise self._failed(error) from error
+            raise self.failures.failed(error) from error
         self._state = LogState(end=base)
         self._segments.forget_synced(base)
 
@@ -392,7 +391,7 @@ class PartitionLog:
 
     def start_cleaning(self, plan: CleanPlan, *, seed: int, map_bytes_max: int) -> Cleaning:
         """Begin a pass; its steps are for a thread, and change nothing here."""
-        self._check_writable()
+        self.failures.check_writable()
         states = self._state.producers.states()
         remembered = {sent.base_offset for state in states for sent in state.sent}
         remembered.update(state.marker_at for state in states)
@@ -404,7 +403,7 @@ class PartitionLog:
 
     def finish_cleaning(self, cleaning: Cleaning, now_ms: int) -> bool:
         """Put what a pass has written in place; False if that is of no use any more."""
-        self._check_writable()
+        self.failures.check_writable()
         if not cleaning.is_complete:
             cleaning.drop()
             return False
@@ -413,12 +412,16 @@ class PartitionLog:
                 self._segments.swap(cleaning.groups[0].old, cleaning.groups[0].fresh)
                 del cleaning.groups[0]  # it is part of the log now
         except OSError as error:
-            raise self._refused(error) from error
+            raise self.failures.refused(error) from error
         self._state.aborted.truncate_from_start(cleaning.end)  # nothing of them is left
         forget_before_ms = now_ms - self.config.delete_retention_ms
         self._history = self._history.after(cleaning.end, now_ms, forget_before_ms)
         self._checkpoint.save_history(self._history)
         return True
+
+    def start_scrub(self) -> Scrub:
+        """Begin to look for damage; its steps are for a thread, and change nothing."""
+        return Scrub(self._segments)
 
     # -- durability -------------------------------------------------------------------------------
 
@@ -427,12 +430,12 @@ class PartitionLog:
 
         The one method for another thread: appends may go on meanwhile, and are not waited for.
         """
-        self._check_writable()
+        self.failures.check_writable()
         self._unsynced_since_ms = None
         try:
             return self._segments.sync()
         except OSError as error:
-            raise self._failed(error) from error
+            raise self.failures.failed(error) from error
 
     def sync_due(self, now_ms: int) -> bool:
         """Does the flush policy ask for a sync now? Files that were rolled are synced in any case,
@@ -467,34 +470,21 @@ class PartitionLog:
         error, `mark_clean` may be called.
         """
         try:
-            if self._failure is None:
+            if self.failures.reason is None:
                 self.sync()
                 self._checkpoint.save_snapshot(self._state)
                 self._checkpoint.save(self.synced_end, self.saved_high_watermark)
         finally:
-            self._failure = self._failure or "the log is closed"
+            self.failures.reason = self.failures.reason or "the log is closed"
             self._segments.close()
+
+    def abandon(self) -> None:
+        """Close the files of a log whose directory has failed, and write nothing more."""
+        self.failures.reason = self.failures.reason or "the log is closed"
+        self._segments.abandon()
 
     # -- the parts --------------------------------------------------------------------------------
 
     def _check_range(self, offset: Offset) -> None:
         if not self._log_start <= offset <= self.log_end:
             raise OffsetOutOfRange(self.home.partition, offset, self._log_start, self.log_end)
-
-    def _check_writable(self) -> None:
-        if self._failure is not None:
-            raise StorageFailed(self._failure)
-
-    def _refused(self, error: OSError) -> DiskFull | StorageFailed:
-        """A write that left the file as it was: a full disk may have room again later."""
-        if error.errno in FULL:
-            return DiskFull(f"{self.home.partition}: {error}")
-        return self._failed(error)
-
-    def _failed(self, error: Exception) -> StorageFailed:
-        """From now on nobody knows what is on the disk."""
-        self._failure = f"{self.home.partition}: {error}"
-        return StorageFailed(self._failure)
-
-    def _unreadable(self, error: OSError) -> StorageFailed:
-        return StorageFailed(f"{self.home.partition}: {error}")

@@ -39,6 +39,8 @@ INDEX_FLUSH_ENTRIES: Final = 64
 """Entries that are kept in memory only, until there are so many of them: fewer, larger writes."""
 
 WALK_BYTES: Final = 1 << 15
+LEFT_OFF_MAX: Final = 16
+"""Places where reads ended that are remembered: of the followers, and of readers near the end."""
 RELATIVE_MAX: Final = (1 << 32) - 1
 
 
@@ -77,6 +79,7 @@ class Segment:
         self._interval_bytes = interval_bytes
         self._offsets = OffsetIndex()
         self._times = TimeIndex()
+        self._left_off: dict[int, int] = {}
         self._flushed = 0
         self._index_files: tuple[File, File] | None = None
         self._is_aside = False
@@ -194,6 +197,11 @@ class Segment:
         self.seal()
         self.data.close()
 
+    def abandon(self) -> None:
+        """Close without bringing the indexes up to date."""
+        self._close_index_files()
+        self.data.close()
+
     # -- reading ----------------------------------------------------------------------------------
 
     def read(
@@ -227,13 +235,26 @@ class Segment:
             expected = header.end
         if stop == 0:
             raise self._corrupt(first.position, f"the file is shorter than its {self.size} bytes")
+        self._remember(expected, first.position + stop)
         return chunk[:stop]
+
+    def _remember(self, offset: int, position: int) -> None:
+        """Where a read ended the next one of the same reader begins: the index need not be asked,
+        and nothing walked over, which is dear where batches are small.
+        """
+        if len(self._left_off) >= LEFT_OFF_MAX:
+            del self._left_off[next(iter(self._left_off))]
+        self._left_off[offset] = position
 
     def locate(self, offset: Offset) -> Located:
         """The batch that contains an offset of this segment."""
         assert self.base <= offset < self.end
-        relative, position = self._floor(offset)
-        for located in self.walk(position, self.base + relative, self._interval_bytes):
+        position = self._left_off.get(offset)
+        expected: int = offset
+        if position is None:
+            relative, position = self._floor(offset)
+            expected = self.base + relative
+        for located in self.walk(position, expected, self._interval_bytes):
             if located.header.end > offset:
                 return located
         raise self._corrupt(self.size, f"the file ends before offset {offset}")
@@ -317,6 +338,7 @@ class Segment:
 
     def _rewind(self) -> None:
         """Know only what the last index entry knows."""
+        self._left_off.clear()
         relative, self.size = self._offsets.last
         self.end = Offset(self.base + relative)
         self.max_timestamp_ms, self._max_timestamp_relative = (

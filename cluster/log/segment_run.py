@@ -53,7 +53,7 @@ class SegmentRun:
         self._synced_end = synced_end
         self._cut_at = synced_end
         self._rolled = [s for s in segments[:-1] if s.end > synced_end]
-        self._names_unsynced = False
+        self._names_unsynced = True  # whoever was here before may not have come to it
 
     def __len__(self) -> int:
         return len(self._segments)
@@ -194,3 +194,10 @@ class SegmentRun:
             self.is_closed = True
             for segment in self._segments:
                 segment.close()
+
+    def abandon(self) -> None:
+        """Close the files as they are: there is nothing left that could be written to them."""
+        with self._syncing, self.reading:
+            self.is_closed = True
+            for segment in self._segments:
+                segment.abandon()

@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from suiro._proto.admin_pb2 import DescribeQuorumRequest
 from suiro.model.codec import encode
 from suiro.model.error_base import SuiroError
 from suiro.model.errors import NotController, TimedOut, Unavailable
 from suiro.model.limits import COMMIT_WAIT_MS_MAX
+from suiro.transport.methods import AdminMethods
 
 from cluster.controller_quorum.admin_service import AdminService
 from cluster.controller_quorum.background import Background
@@ -57,6 +59,8 @@ R = TypeVar("R")
 
 QUORUM_STORE: Final = "quorum"
 TICKS_PER_ELECTION: Final = 10
+CATCH_UP_LOOK_S: Final = 0.05
+CATCH_UP_ASK_S: Final = 2.0
 
 RAFT_CONFIG: Final = RaftConfig(
     election_ticks=TICKS_PER_ELECTION, appends_in_flight_max=1, announce_commits=False
@@ -143,6 +147,34 @@ class Controller:
                 tasks.create_task(self._reign_forever(), name="reign")
         finally:
             self._store.close()
+
+    async def caught_up(self) -> None:
+        """Return once this controller has what its leader had agreed on when it was asked: whoever
+        restarts controllers in turn may go on then.
+        """
+        while True:
+            index = await self._commit_of_leader()
+            if index is not None and index < self.driver.end:
+                return
+            await asyncio.sleep(CATCH_UP_LOOK_S)
+
+    async def _commit_of_leader(self) -> int | None:
+        leader = self.driver.leader
+        if leader == self.node_id:
+            return self.driver.end - 1 if self._is_serving else None
+        address = None if leader is None else self.peers.addresses.get(leader)
+        if address is None:
+            return None
+        try:
+            told = await self.env.transport.call(
+                address,
+                AdminMethods.DESCRIBE_QUORUM,
+                DescribeQuorumRequest(),
+                timeout_s=CATCH_UP_ASK_S,
+            )
+        except SuiroError:
+            return None  # it may have died: ask who leads now
+        return int(told.commit_index) if told.leader == leader else None
 
     # -- asking the machine -----------------------------------------------------------------------
 

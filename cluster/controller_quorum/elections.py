@@ -58,14 +58,16 @@ def changed(state: PartitionState, **to: Any) -> PartitionState:
     )
 
 
-def best_leader(image: ClusterImage, candidates: Iterable[NodeId], but: NodeId) -> NodeId:
+def best_leader(
+    image: ClusterImage, state: PartitionState, candidates: Iterable[NodeId], but: NodeId
+) -> NodeId:
     """The first candidate that may be given leadership; else one that is leaving but still serves;
     else nobody. `but` is the node that the decision takes out.
     """
     leaving = NO_LEADER
     for node_id in candidates:
         node = image.nodes.get(node_id)
-        if node is None or node.fenced or node_id == but:
+        if node is None or node.fenced or node_id == but or node_id in state.offline:
             continue
         if not node.shutting_down:
             return node_id
@@ -80,9 +82,9 @@ def elected(
     """The partition with a new leader from `isr`, or if there is none from wherever the topic
     allows, or with no leader at all.
     """
-    leader = best_leader(image, (node for node in state.replicas if node in isr), but)
+    leader = best_leader(image, state, (node for node in state.replicas if node in isr), but)
     if leader == NO_LEADER and allows_unclean(image, state.topic_id):
-        leader = best_leader(image, state.replicas, but)
+        leader = best_leader(image, state, state.replicas, but)
         if leader != NO_LEADER:
             return changed(state, isr=(leader,), leader=leader, recovery=Recovery.UNCLEAN)
     if isr == state.isr and leader == state.leader:
@@ -107,7 +109,8 @@ def handed_over(image: ClusterImage, state: PartitionState, node_id: NodeId) -> 
         return state
     if state.leader != node_id:
         return changed(state, isr=isr) if isr else state
-    leader = best_leader(image, (node for node in state.replicas if node in isr), but=node_id)
+    candidates = (node for node in state.replicas if node in isr)
+    leader = best_leader(image, state, candidates, but=node_id)
     if leader == NO_LEADER or not image.is_available(leader):
         return state
     return changed(state, isr=isr, leader=leader)
@@ -116,6 +119,8 @@ def handed_over(image: ClusterImage, state: PartitionState, node_id: NodeId) -> 
 def with_back(image: ClusterImage, state: PartitionState, node_id: NodeId) -> PartitionState:
     """A partition without a leader, once its replica `node_id` serves again."""
     assert not state.has_leader
+    if node_id in state.offline:
+        return state
     if node_id in state.isr:
         return changed(state, leader=node_id)
     if allows_unclean(image, state.topic_id):
@@ -126,7 +131,9 @@ def with_back(image: ClusterImage, state: PartitionState, node_id: NodeId) -> Pa
 def with_preferred(image: ClusterImage, state: PartitionState) -> PartitionState:
     """The partition led by its preferred replica, if that one may."""
     preferred = state.preferred
-    if state.leader == preferred or preferred not in state.isr or not image.is_available(preferred):
+    if state.leader == preferred or preferred not in state.isr or preferred in state.offline:
+        return state
+    if not image.is_available(preferred):
         return state
     return changed(state, leader=preferred)
 

@@ -21,6 +21,7 @@ from cluster.controller_quorum import (
     metadata_configs,
     metadata_isr,
     metadata_nodes,
+    metadata_offline,
     metadata_shards,
     metadata_topics,
     reassignment,
@@ -122,6 +123,16 @@ class MetadataMachine:
     ) -> Decision[tuple[IsrOutcome, ...]]:
         """A leader's proposals, each accepted or refused by itself."""
         return metadata_isr.alter_isr(self.image, node_id, broker_epoch, proposals)
+
+    def decide_report_replicas(
+        self,
+        node_id: NodeId,
+        broker_epoch: BrokerEpoch,
+        offline: Sequence[PartitionId],
+        online: Sequence[PartitionId] = (),
+    ) -> Decision[int]:
+        """Which of a broker's replicas cannot be used, and which can again; how many change."""
+        return metadata_offline.report_replicas(self.image, node_id, broker_epoch, offline, online)
 
     def decide_elect_leaders(
         self, partitions: Sequence[TopicPartition] | None = None, *, unclean: bool = False

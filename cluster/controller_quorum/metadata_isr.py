@@ -100,6 +100,8 @@ def _check_member(image: ClusterImage, state: PartitionState, member: IsrMember)
     if member.node_id not in state.isr and not node.available:
         reason = "is fenced" if node.fenced else "is shutting down"
         raise BrokerFenced(f"{name_of(image, state)}: node {member.node_id} {reason}")
+    if member.node_id in state.offline:
+        raise InvalidRequest(f"{name_of(image, state)}: the replica {member.node_id} is offline")
 
 
 def _accepted(image: ClusterImage, state: PartitionState, proposal: IsrProposal) -> PartitionState:

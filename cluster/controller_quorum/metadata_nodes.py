@@ -56,7 +56,8 @@ def register(image: ClusterImage, node: Registration, session_alive: bool) -> De
     former = image.nodes.get(node.node_id)
     if former is not None:
         if former.registration.incarnation == node.incarnation:
-            return Decision((), Registered(former.broker_epoch))  # its first answer got lost
+            told = former.registration  # its first answer got lost
+            return Decision((), Registered(told.broker_epoch, told.lost_directories))
         # Two processes cannot listen at one address: whoever does now is the former's successor.
         if session_alive and former.registration.address != node.address:
             raise DuplicateNode(
@@ -64,7 +65,8 @@ def register(image: ClusterImage, node: Registration, session_alive: bool) -> De
                 f"process at {node.address} wants its id"
             )
     _check(image, node)
-    clean = former is None or _shut_down_cleanly(former, node)
+    lost = () if former is None else _lost_directories(former, node)
+    clean = former is None or (_shut_down_cleanly(former, node) and not lost)
     record = NodeRegistered(
         node.node_id,
         node.incarnation,
@@ -76,12 +78,13 @@ def register(image: ClusterImage, node: Registration, session_alive: bool) -> De
         node.features,
         node.software,
         clean,
+        lost,
     )
     changes = PartitionChanges(image)
     for state in image.partitions(image.replicas_on(node.node_id)):
         changes.add(state, _restarted(image, state, node.node_id, clean))
     records = (record, *changes.records, *shards_without(image, node.node_id))
-    return Decision(records, Registered(record.broker_epoch), tuple(changes.effects))
+    return Decision(records, Registered(record.broker_epoch, lost), tuple(changes.effects))
 
 
 def _check(image: ClusterImage, node: Registration) -> None:
@@ -98,12 +101,14 @@ def _check(image: ClusterImage, node: Registration) -> None:
         )
 
 
+def _lost_directories(former: Node, node: Registration) -> tuple[str, ...]:
+    """What the node had and has no more, also if it died before it could say what that took."""
+    told = former.registration
+    return tuple(sorted({*told.log_directories, *told.lost_directories} - {*node.log_directories}))
+
+
 def _shut_down_cleanly(former: Node, node: Registration) -> bool:
-    return (
-        node.clean_shutdown
-        and node.former_broker_epoch == former.broker_epoch
-        and set(former.registration.log_directories) <= set(node.log_directories)
-    )
+    return node.clean_shutdown and node.former_broker_epoch == former.broker_epoch
 
 
 def _restarted(

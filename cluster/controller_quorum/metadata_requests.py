@@ -49,9 +49,10 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """The epoch that all later words of the node carry."""
+    """The epoch that all later words of the node carry, and what of its disks is missing."""
 
     broker_epoch: BrokerEpoch
+    lost_directories: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 FEED_BYTES_MAX: Final = 1 << 20
 """Entries that are read at once."""
 
+TURNS_BEFORE_WRITE: Final = 4
+"""Of the loop, from a commit to its answers on the wire: the host, the callers, the stream."""
+
 
 class Replica(Protocol):
     """Who gets what the quorum agrees on. The driver's task alone calls it, one call at a time,
@@ -271,21 +274,26 @@ class RaftDriver:
         )
 
     async def _carry_out(self, ready: Ready) -> None:
-        """What is committed is on the disks of a majority, so those who wait for it need not wait
-        for this member's own write as well; only a snapshot has to be stored before it is used.
+        """What is committed is on the disks of a majority, so those who wait for it at the leader
+        need not wait for its own write as well. At a follower nobody waits for what it applies, but
+        the leader for its acknowledgement. Only a snapshot has to be stored before it is used.
         """
+        delivers_first = self._led_term is not None and ready.snapshot is None
         self._send(ready.messages_early)
-        if ready.snapshot is None:
+        if delivers_first:
             await self._deliver(ready)
         await self._store_ready(ready)
         self._send(ready.messages_late)
-        if ready.snapshot is not None:
+        if not delivers_first:
+            await asyncio.sleep(0)  # the links send now
             await self._restore(ready.snapshot)
             await self._deliver(ready)
         self.raft.advance(ready)
         self._observe()
 
-    async def _restore(self, snapshot: Snapshot) -> None:
+    async def _restore(self, snapshot: Snapshot | None) -> None:
+        if snapshot is None:
+            return
         assert self._replica is not None
         await self._replica.on_snapshot(snapshot)
         self._delivered = snapshot.index
@@ -304,6 +312,8 @@ class RaftDriver:
             self._unsaved = ready.hard_state
         if not ready.must_sync:
             return
+        if self._led_term is not None:
+            await self._let_leave()
         hard_state, self._unsaved = self._unsaved, None
         write = self._store.write
         started_ms = self._env.clock.monotonic_ms()
@@ -311,6 +321,14 @@ class RaftDriver:
             lambda: write(ready.snapshot, ready.entries, hard_state, sync=True)
         )
         self._metrics.on_stored(self._env.clock.monotonic_ms() - started_ms)
+
+    async def _let_leave(self) -> None:
+        """The write stops the loop (see `Inline`), so what has just become due goes out before it:
+        the followers store an append while it is stored here, and clients do not wait for a write
+        that is none of theirs.
+        """
+        for _ in range(TURNS_BEFORE_WRITE):
+            await asyncio.sleep(0)
 
     def _release(self) -> None:
         """Tell those whose position is committed and applied."""

@@ -79,7 +79,7 @@ def advanced(image: ClusterImage, state: PartitionState, since: PartitionState) 
     wanted = topic_setting(image, image.topics[state.topic_id].name, "min.insync.replicas")
     if not set(moving.adding) <= set(isr) or len(isr) < min(wanted, len(moving.target)):
         return state
-    leader = state.leader if state.leader in isr else best_leader(image, isr, but=NO_LEADER)
+    leader = state.leader if state.leader in isr else best_leader(image, state, isr, but=NO_LEADER)
     if leader == NO_LEADER:
         return state
     return _step(
@@ -90,7 +90,7 @@ def advanced(image: ClusterImage, state: PartitionState, since: PartitionState) 
             isr=isr,
             leader=leader,
             reassignment=None,
-            directories=_directories(state, moving.target),
+            offline=_staying(state.offline, moving.target),
         ),
     )
 
@@ -122,7 +122,6 @@ def _begun(
         state,
         replicas=replicas,
         reassignment=Reassignment(target, adding),
-        directories=_directories(state, replicas),
     )
     return advanced(image, begun, since=state)
 
@@ -138,14 +137,14 @@ def _cancelled(image: ClusterImage, state: PartitionState) -> PartitionState:
         raise LeaderNotAvailable(f"{name}: only added replicas are in sync, so they have to stay")
     leader = state.leader
     if state.has_leader and leader not in isr:
-        leader = best_leader(image, isr, but=NO_LEADER)
+        leader = best_leader(image, state, isr, but=NO_LEADER)
     return changed(
         state,
         replicas=replicas,
         isr=isr,
         leader=leader,
         reassignment=None,
-        directories=_directories(state, replicas),
+        offline=_staying(state.offline, replicas),
     )
 
 
@@ -158,12 +157,8 @@ def _step(since: PartitionState, new: PartitionState) -> PartitionState:
     )
 
 
-def _directories(state: PartitionState, replicas: tuple[NodeId, ...]) -> tuple[str, ...]:
-    """What is recorded of the replicas that stay; where the new ones will be is not known yet."""
-    if not state.directories:
-        return ()
-    known = dict(zip(state.replicas, state.directories, strict=True))
-    return tuple(known.get(node_id, "") for node_id in replicas)
+def _staying(some: tuple[NodeId, ...], replicas: tuple[NodeId, ...]) -> tuple[NodeId, ...]:
+    return tuple(node_id for node_id in replicas if node_id in some)
 
 
 def _throttled(image: ClusterImage, bytes_per_s: int | None) -> tuple[ReassignmentThrottleSet, ...]:

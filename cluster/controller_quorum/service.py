@@ -46,6 +46,7 @@ class ControllerService:
             Route(ControllerMethods.NODE_SESSION, self.handle_node_session),
             Route(ControllerMethods.FOLLOW_METADATA, self.handle_follow_metadata),
             Route(ControllerMethods.ALTER_PARTITIONS, self.handle_alter_partitions),
+            Route(ControllerMethods.REPORT_REPLICAS, self.handle_report_replicas),
             Route(ControllerMethods.ALLOCATE_PRODUCER_IDS, self.handle_allocate_producer_ids),
         ]
 
@@ -56,7 +57,11 @@ class ControllerService:
         if request.hello.node_id != request.address.node_id:
             raise InvalidRequest("hello and address name different nodes")
         registered, index = await self._controller.sessions.register(_registration(request))
-        return pb.RegisterNodeReply(broker_epoch=registered.broker_epoch, registered_at_index=index)
+        return pb.RegisterNodeReply(
+            broker_epoch=registered.broker_epoch,
+            registered_at_index=index,
+            lost_directories=registered.lost_directories,
+        )
 
     async def handle_node_session(self, stream: Stream[Any, Any], _peer: Peer) -> None:
         await self._controller.sessions.hold(stream)
@@ -80,6 +85,19 @@ class ControllerService:
             )
         )
         return pb.AlterPartitionsReply(results=[_isr_result(outcome) for outcome in outcomes])
+
+    async def handle_report_replicas(
+        self, request: pb.ReportReplicasRequest, _peer: Peer
+    ) -> pb.ReportReplicasReply:
+        await self._controller.decide(
+            lambda machine: machine.decide_report_replicas(
+                NodeId(request.node_id),
+                BrokerEpoch(request.broker_epoch),
+                [_replica(replica) for replica in request.offline],
+                [_replica(replica) for replica in request.online],
+            )
+        )
+        return pb.ReportReplicasReply()
 
     async def handle_allocate_producer_ids(
         self, request: pb.AllocateProducerIdsRequest, _peer: Peer
@@ -113,6 +131,10 @@ def _registration(request: pb.RegisterNodeRequest) -> Registration:
         clean_shutdown=request.clean_shutdown,
         former_broker_epoch=BrokerEpoch(request.former_broker_epoch),
     )
+
+
+def _replica(replica: pb.ReplicaId) -> PartitionId:
+    return PartitionId(TopicId(replica.topic_id), replica.partition)
 
 
 def _proposal(change: pb.PartitionChange) -> IsrProposal:

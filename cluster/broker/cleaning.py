@@ -11,10 +11,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Final
 
-from suiro.model.configs import broker_config
 from suiro.model.error_base import SuiroError
 from suiro.model.limits import OFFSET_MAP_BYTES_MAX
-from suiro.model.records import ConfigResource
 
 from cluster.broker.throttle import Throttle
 
@@ -105,11 +103,6 @@ class LogCleaner:
     async def _take_steps(self, cleaning: Cleaning) -> None:
         while size := await self._env.offload.run(cleaning.step):
             clock = self._env.clock
-            self._throttle.set_rate(self._bytes_per_s())
+            self._throttle.set_rate(self._replicas.broker_config.compaction_bytes_per_s_max)
             due_ms = self._throttle.spend(size, clock.monotonic_ms())
             await asyncio.sleep(max(0.0, due_ms - clock.monotonic_ms()) / 1000)
-
-    def _bytes_per_s(self) -> int:
-        image = self._replicas.image
-        configs = {} if image is None else image.configs(ConfigResource.CLUSTER)
-        return broker_config(configs).compaction_bytes_per_s_max

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from suiro.model.batch import Buffer
     from suiro.transport.api import Peer, Stream
 
-    from cluster.broker.partition import Partition, Run
+    from cluster.broker.partition import Partition
     from cluster.broker.replicas import Replicas
+    from cluster.broker.run import Run
 
     FetchStream = Stream[Framed[pb.FetchStreamReply], pb.FetchStreamRequest]
 

@@ -116,6 +116,10 @@ class Leader:
         started = EpochStarted(self.state.leader_epoch, self.epoch_start)
         return [started, *self.on_held(held_end)]
 
+    def solicit(self) -> list[LeaderEffect]:
+        """Ask every follower where its log is."""
+        return [self._solicit(node) for node in self._followers]
+
     # -- what may be answered ---------------------------------------------------------------------
 
     @property
@@ -263,6 +267,8 @@ class Leader:
             effects.append(IsrChanged(state.partition_epoch, before.isr, state.isr))
         if state.partition_epoch > before.partition_epoch + 1:
             self._forget_outsiders(before)
+        for node in state.offline:
+            self._followers.pop(node, None)  # it may begin anew: what it held no longer counts
         known = set(self._followers)
         self._keep_followers(now_ms)
         effects += [self._solicit(node) for node in self._followers if node not in known]

@@ -8,16 +8,14 @@ and reads go straight to the log (the page cache answers in microseconds); only 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from suiro._proto.common_pb2 import READ_COMMITTED
-from suiro.model.batch import walk
 from suiro.model.errors import (
+    CorruptBatch,
     NotLeader,
     OffsetNotAvailable,
     OffsetOutOfRange,
-    PositionTruncated,
     TimedOut,
     UnknownLeaderEpoch,
 )
@@ -26,6 +24,7 @@ from suiro.model.limits import PRODUCERS_WAITING_MAX
 
 from cluster.broker.follower import Follower, Part
 from cluster.broker.leader import Leader
+from cluster.broker.offline import may_stay
 from cluster.broker.replication_effects import (
     Ack,
     Announce,
@@ -43,13 +42,14 @@ from cluster.broker.replication_effects import (
     TruncateTo,
 )
 from cluster.broker.replication_role import ReplicaRole, role_of
+from cluster.broker.run import Run, check_position, end_of
 from cluster.broker.situation import Outgoing
 from cluster.broker.visible import visible_batches
 from cluster.host.waitlist import Waitlist
 from cluster.log.config import Flush
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from suiro._proto.common_pb2 import Isolation
     from suiro.model.batch import Buffer
@@ -61,18 +61,6 @@ if TYPE_CHECKING:
     from cluster.broker.replication_epochs import Position
     from cluster.broker.situation import Situation
     from cluster.log.partition_log import AppendInfo, PartitionLog
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """Batches for a reader, and where it goes on; what was left out lies before `next_offset`."""
-
-    batches: Sequence[Buffer]
-    next_offset: int
-    high_watermark: int
-    last_stable_offset: int
-    log_start: int
-    last_epoch: int = NO_LEADER_EPOCH
 
 
 class Partition:
@@ -90,6 +78,8 @@ class Partition:
         self.log = log
         self.high_watermark = Offset(min(max(saved, log.log_start), log.log_end))
         self.min_isr = 1
+        self.is_damaged = False
+        """Whether a bad place was met in the log, which is never handed out."""
         self.state = state
         self._at = situation
         self._leader: Leader | None = None
@@ -151,6 +141,11 @@ class Partition:
             )
             self._follower.partition_epoch = self.state.partition_epoch
             self._follow(self._follower.announce(now_ms), b"")
+
+    def solicit(self) -> None:
+        """It leads the epoch that it led before: its followers do not know that it began anew."""
+        if self._leader is not None:
+            self._lead(self._leader.solicit())
 
     def close(self) -> None:
         """No longer here: everyone who waits is told."""
@@ -294,10 +289,10 @@ class Partition:
             self._leader.check_high_watermark()
         if not start <= offset <= self.high_watermark:
             raise OffsetOutOfRange(self.partition, offset, start, self.high_watermark)
-        data = self.log.read(Offset(offset), bytes_max, until) if offset < until else b""
+        data = self._read_good(Offset(offset), bytes_max, until) if offset < until else b""
         if not data:
             return Run((), offset, self.high_watermark, stable, start)
-        end = _end_of(data)
+        end = end_of(data)
         is_committed = isolation == READ_COMMITTED
         aborted = self.log.aborted(Offset(offset), end) if is_committed else ()
         batches = visible_batches(data, aborted)
@@ -310,6 +305,15 @@ class Partition:
             start,
             NO_LEADER_EPOCH if last_epoch is None else last_epoch,
         )
+
+    def _read_good(self, offset: Offset, bytes_max: int, until: Offset) -> bytes:
+        """A bad batch is never handed out. As long as others have it, the reader is sent there."""
+        try:
+            return self.log.read(offset, bytes_max, until)
+        except CorruptBatch:
+            if may_stay(self._at.node, self.state):
+                raise
+            raise NotLeader(self.partition, None) from None
 
     def latest(self, isolation: Isolation) -> Offset:
         """Where a reader that wants only what is new begins."""
@@ -326,17 +330,8 @@ class Partition:
         current = self.state.leader_epoch
         if last_epoch > current:
             raise UnknownLeaderEpoch(f"{self.partition}: epoch {last_epoch}, here it is {current}")
-        if self._leader is None:
-            return  # a follower may just not have it yet
-        found = self.log.end_offset_for(LeaderEpoch(last_epoch)) if last_epoch >= 0 else None
-        if found is None:
-            return  # nothing to compare with: nobody knows, or that part of the log was trimmed
-        if found.leader_epoch != last_epoch or found.end < offset:
-            raise PositionTruncated(
-                f"{self.partition}: offset {offset} after epoch {last_epoch}, which ends at "
-                f"{found.end} here: the records before it were replaced",
-                offset=min(offset, found.end),
-            )
+        if self._leader is not None:  # a follower may just not have it yet
+            check_position(self.log, offset, last_epoch)
 
     def watch(self, wake: Callable[[], None]) -> None:
         """Call `wake` whenever more may be read, or the role has changed."""
@@ -391,7 +386,7 @@ class Partition:
                 data = self.log.read_from(start, bytes_max)
             case _:
                 start = push.start
-        leader.on_pushed(node, _end_of(data) if data else start)
+        leader.on_pushed(node, end_of(data) if data else start)
         return Outgoing(
             self.state.leader_epoch,
             start,
@@ -489,11 +484,3 @@ class Partition:
 
     def _now_ms(self) -> int:
         return int(self._at.clock.monotonic_ms())
-
-
-def _end_of(data: bytes) -> Offset:
-    """The offset after a run of batches."""
-    end = 0
-    for _, header in walk(data):
-        end = header.end
-    return Offset(end)

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
-from suiro.model.ids import Offset
+from suiro.model.ids import Offset, TopicPartition
 
 from cluster.broker.replication_effects import (
     EpochStarted,
@@ -95,6 +95,9 @@ class ReplicaEvents:
     def forget(self, partition: Partition) -> None:
         self._told.pop(partition, None)
         self._emit(partition, "dropped_replica")
+
+    def offline(self, partition: TopicPartition, why: str, reason: str) -> None:
+        self._events.emit("replica_offline", partition=str(partition), why=why, reason=reason)
 
     def _emit(self, partition: Partition, event: str, **facts: Any) -> None:
         self._events.emit(

@@ -24,7 +24,7 @@ class ReplicaRole(Enum):
     LEADER = "leader"
     FOLLOWER = "follower"
     WAITING = "waiting"
-    """Nobody leads, or it is not known who does."""
+    """Nobody leads, or it is not known who does, or the controllers take the log for unusable."""
     ABSENT = "absent"
     """No replica belongs here. Its files go only when the metadata say so (M10)."""
 
@@ -39,14 +39,19 @@ def role_of(
     """`last_epoch` is that of the log: what has records of a later leader epoch than the metadata
     know of must wait for the rest of them.
     """
-    known = nodes.get(node)
-    if known is None or known.broker_epoch != broker_epoch:
+    if not is_known(node, broker_epoch, nodes):
         return ReplicaRole.WAITING
     if node not in state.replicas:
         return ReplicaRole.ABSENT
-    if not state.has_leader or state.leader_epoch < last_epoch:
+    if not state.has_leader or state.leader_epoch < last_epoch or node in state.offline:
         return ReplicaRole.WAITING
     return ReplicaRole.LEADER if state.leader == node else ReplicaRole.FOLLOWER
+
+
+def is_known(node: NodeId, broker_epoch: BrokerEpoch, nodes: Mapping[NodeId, Node]) -> bool:
+    """Whether the metadata know of this incarnation of the broker."""
+    known = nodes.get(node)
+    return known is not None and known.broker_epoch == broker_epoch
 
 
 def is_outside(node: NodeId, state: PartitionState) -> bool:

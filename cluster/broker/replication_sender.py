@@ -9,11 +9,13 @@ allows, one partition after the other, and delay nobody else.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from suiro._proto import broker_pb2 as pb
+from suiro.model.error_base import SuiroError
 from suiro.model.errors import ClusterIdMismatch, InvalidRequest
 from suiro.model.ids import (
     BrokerEpoch,
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from suiro.model.batch import Buffer
-    from suiro.model.error_base import SuiroError
     from suiro.transport.api import Peer, Stream
 
     from cluster.broker.partition import Partition
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from cluster.host.clock import Clock
 
     ReplicaStream = Stream[Framed[pb.ReplicateReply], pb.ReplicateRequest]
+
+log = logging.getLogger("suiro.broker")
 
 MESSAGE_BYTES: Final = 4 * MIB
 """No more partitions are added to a message that has grown beyond this."""
@@ -169,6 +172,8 @@ class _FollowerStream:
                     self._take(request)
                     request = await self._stream.receive()
                 sending.cancel()
+        except* SuiroError as errors:
+            raise errors.exceptions[0] from None
         finally:
             if self._timer is not None:
                 self._timer.cancel()
@@ -226,7 +231,7 @@ class _FollowerStream:
             if size >= MESSAGE_BYTES:
                 self._ready[partition] = None
                 continue
-            outgoing = self._next_of(partition)
+            outgoing = self._readable(partition)
             if outgoing is None:
                 continue
             parts.append(_part(partition, outgoing))
@@ -235,6 +240,14 @@ class _FollowerStream:
                 size += len(outgoing.data)
             self._ready[partition] = None  # there may be more; if not, the next look says so
         return Framed(pb.ReplicateReply(parts=parts), payload)
+
+    def _readable(self, partition: Partition) -> Outgoing | None:
+        """A log with a bad place is its own trouble (P15); the others on the stream go on."""
+        try:
+            return self._next_of(partition)
+        except SuiroError as error:
+            log.warning("%s cannot be sent on: %s", partition.partition, error)
+            return None
 
     def _next_of(self, partition: Partition) -> Outgoing | None:
         if not partition.is_being_added(self._node):

@@ -10,19 +10,18 @@ from suiro._proto import broker_pb2 as pb
 from suiro._proto.common_pb2 import READ_COMMITTED
 from suiro.model.configs import broker_config
 from suiro.model.error_base import SuiroError
-from suiro.model.errors import InvalidRequest, UnsupportedVersion
+from suiro.model.errors import InvalidRequest, TopicExists, UnsupportedVersion
 from suiro.model.ids import TopicPartition
 from suiro.model.records import ConfigResource
 from suiro.transport.api import Route
 from suiro.transport.methods import AdminMethods, BrokerMethods
-from suiro.transport.wire_errors import error_to_proto
+from suiro.transport.wire_errors import error_from_proto, error_to_proto
 from suiro.version import PROTOCOL_MAX, PROTOCOL_MIN
 
 from cluster.broker.fetch import FetchHandler
 from cluster.broker.markers import MarkerHandler
 from cluster.broker.metadata_view import describe_brokers, describe_topics
 from cluster.broker.produce import ProduceHandler
-from cluster.broker.replica_view import describe_replicas
 from cluster.broker.retention import Retention
 from cluster.broker.txn_verify import TxnVerifier
 from cluster.host.txn_owner import TxnOwner
@@ -80,7 +79,6 @@ class BrokerService:
             Route(BrokerMethods.WRITE_TXN_MARKERS, self._markers.write_markers),
             Route(BrokerMethods.DELETE_RECORDS, self._retention.delete_records),
             Route(BrokerMethods.DESCRIBE_PRODUCERS, self.describe_producers),
-            Route(BrokerMethods.DESCRIBE_REPLICAS, self.describe_replicas),
         ]
 
     # -- metadata ---------------------------------------------------------------------------------
@@ -124,13 +122,16 @@ class BrokerService:
         if not missing or not allowed:
             return
         request = admin.CreateTopicsRequest(topics=[admin.NewTopic(name=n) for n in missing])
-        await self._quorum.call(AdminMethods.CREATE_TOPICS, request, timeout_s=CREATE_TIMEOUT_S)
+        reply = await self._quorum.call(
+            AdminMethods.CREATE_TOPICS, request, timeout_s=CREATE_TIMEOUT_S
+        )
+        made = [each.name for each in reply.results if not _is_refused(each)]
         try:
             async with asyncio.timeout(CREATE_TIMEOUT_S):
-                while any(self._feed.image.topic(name) is None for name in missing):
+                while any(self._feed.image.topic(name) is None for name in made):
                     await self._feed.changed()
         except TimeoutError:
-            return  # a name that was refused: the description says that it is not there
+            return  # no news for long: the description says that it is not there, for now
 
     # -- producers --------------------------------------------------------------------------------
 
@@ -189,11 +190,6 @@ class BrokerService:
             high_watermark=partition.high_watermark,
         )
 
-    async def describe_replicas(
-        self, request: pb.DescribeReplicasRequest, _peer: Peer
-    ) -> pb.DescribeReplicasReply:
-        return describe_replicas(self._replicas.all(), set(request.topics))
-
 
 class AdminProxy:
     """Passes Admin calls on to the active controller, so that any broker's address is enough."""
@@ -221,6 +217,11 @@ def check_hello(hello: Hello) -> None:
             f"this broker speaks versions {PROTOCOL_MIN} to {PROTOCOL_MAX}, "
             f"the client {hello.protocol_min} to {hello.protocol_max}"
         )
+
+
+def _is_refused(created: admin.TopicResult) -> bool:
+    """Nothing to wait for. One that somebody else has just made is on its way."""
+    return bool(created.error.code) and not isinstance(error_from_proto(created.error), TopicExists)
 
 
 def _same(one: pb.MetadataReply, other: pb.MetadataReply) -> bool:

@@ -66,12 +66,11 @@ class Syncer:
     async def _sync(self, partition: Partition) -> None:
         try:
             await self._offload.run(partition.log.sync)
+            partition.on_synced()
+            self._save(partition)
         except SuiroError as error:
             log.error("%s: sync failed: %s", partition.partition, error)
             partition.on_storage_failed(error)
-        else:
-            partition.on_synced()
-            self._save(partition)
         finally:
             self._syncing.discard(partition)
             if self._waiting:

@@ -166,6 +166,13 @@ class GroupProgram:
         session = self._sessions[group, member_id] = Session()
         return session
 
-    def close_session(self, group: str, member_id: str, session: Session) -> None:
-        if self._sessions.get((group, member_id)) is session:
-            del self._sessions[group, member_id]
+    def close_session(self, group: str, member_id: str, session: Session) -> bool:
+        """The stream is over; says whether the member is without one now.
+
+        The machine cannot know: its terms are shorter than streams, and it is told of a stream by
+        what is said on it.
+        """
+        if self._sessions.get((group, member_id)) is not session:
+            return False
+        del self._sessions[group, member_id]
+        return True

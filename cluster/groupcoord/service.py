@@ -92,8 +92,8 @@ class GroupService:
         try:
             await self._converse(line, session, greeting)
         finally:
-            self._program.close_session(first.group, first.member_id, session)
-            await self._on_broken(line)
+            if self._program.close_session(first.group, first.member_id, session):
+                await self._on_broken(line)
 
     async def _converse(self, line: _Line, session: Session, greeting: HelloReply) -> None:
         """Answer what the member says, and tell it what changes, each on a task of its own; the
@@ -171,7 +171,7 @@ class GroupService:
             await line.send(wire.notice(standing, 0))
 
     async def _on_broken(self, line: _Line) -> None:
-        """The stream is over: the member has a short grace to open another."""
+        """Its only stream is over: the member has a short grace to open another."""
         group, member_id, now_ms = (
             line.first.group,
             line.first.member_id,

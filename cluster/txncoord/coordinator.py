@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cluster.host.coordinator import Coordinator
 from cluster.txncoord.program import TxnProgram
-from cluster.txncoord.service import TxnService
+from cluster.txncoord.service import Hosts, TxnService
 
 if TYPE_CHECKING:
     from suiro.model.image import ClusterImage
@@ -28,8 +28,11 @@ class TxnCoordinator:
         shards = self._role.shards
         return [
             TxnService(
-                lambda name: shards.shard_for(name).host,
-                lambda: [shard.host for shard in shards.owned()],
+                Hosts(
+                    lambda name: shards.shard_for(name).host,
+                    lambda: [shard.host for shard in shards.owned()],
+                    lambda name: self._program.completed(shards.shard_for(name), name),
+                ),
                 self._program.new_producer_id,
                 self._context.env.clock,
                 self._context.address,

@@ -58,12 +58,16 @@ class MarkerSender:
         recipients: Recipients,
         clock: Clock,
         pause: Callable[[int], float],
+        on_complete: Callable[[str], None],
     ) -> None:
-        """`pause` says how many seconds to wait before the round of this number."""
+        """`pause` says how many seconds to wait before the round of this number. `on_complete` is
+        told of an id whose next transaction may be decided; that this is committed comes later.
+        """
         self._host = host
         self._recipients = recipients
         self._clock = clock
         self._pause = pause
+        self._on_complete = on_complete
 
     async def finish(self, transactional_id: str) -> None:
         """Until every place has its marker. Raises what the host raises when it stops serving."""
@@ -80,7 +84,14 @@ class MarkerSender:
         self, transactional_id: str, answers: list[Marked]
     ) -> Callable[[TxnMachine], Decision[bool]]:
         now_ms = self._clock.now_ms()
-        return lambda machine: machine.decide_marked(transactional_id, answers, now_ms)
+
+        def choose(machine: TxnMachine) -> Decision[bool]:
+            decision = machine.decide_marked(transactional_id, answers, now_ms)
+            if decision.reply:  # and soon, when it has been applied, the machine knows it
+                asyncio.get_running_loop().call_soon(self._on_complete, transactional_id)
+            return decision
+
+        return choose
 
     async def _owed(self, transactional_id: str) -> tuple[WriterMarkers, ...]:
         txn = await self._host.read(lambda machine: machine.get(transactional_id))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from suiro._proto import controller_pb2
@@ -40,6 +41,8 @@ LOOK_S: Final = 0.25
 
 FORGET_S: Final = 600.0
 ALLOCATE_TIMEOUT_S: Final = 10.0
+COMPLETION_S_MAX: Final = 1.0
+"""For so long whoever begins the next transaction waits here for the last one's markers."""
 PAUSE_S_FIRST: Final = 0.02
 PAUSE_S_MAX: Final = 1.0
 
@@ -78,15 +81,25 @@ class TxnProgram:
         if shard.index in self._served:  # else its open work is started when it is
             self._served[shard.index].finish(effect.transactional_id)
 
+    async def completed(self, shard: Shard[TxnMachine], transactional_id: str) -> None:
+        """Wait for the markers of the id's last transaction, for a moment at most."""
+        served = self._served.get(shard.index)
+        if served is not None:
+            await served.completions.wait(transactional_id)
+
     async def tend(self, shard: Shard[TxnMachine]) -> None:
         """While a shard is served."""
         context = self._context
         recipients = NodeRecipients(
             context.env, lambda: context.feed.image, shard, lambda: self.failpoint.reached(MARKED)
         )
-        sender = MarkerSender(shard.host, recipients, context.env.clock, self._pause_s)
+        completions = Completions()
+        sender = MarkerSender(
+            shard.host, recipients, context.env.clock, self._pause_s, completions.end
+        )
         async with asyncio.TaskGroup() as tasks:
-            served = self._served[shard.index] = _Served(tasks, sender, self.failpoint)
+            served = _Served(tasks, sender, completions, self.failpoint)
+            self._served[shard.index] = served
             try:
                 for work in await shard.host.read(lambda machine: machine.open_work()):
                     served.finish(work.transactional_id)
@@ -155,12 +168,40 @@ class TxnProgram:
         return ProducerId(block.first), ProducerId(block.first + block.count)
 
 
+class Completions:
+    """The ids whose markers are under way, and who waits for that to end."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, asyncio.Event] = {}
+
+    def begin(self, transactional_id: str) -> None:
+        self._open.setdefault(transactional_id, asyncio.Event())
+
+    def end(self, transactional_id: str) -> None:
+        event = self._open.pop(transactional_id, None)
+        if event is not None:
+            event.set()
+
+    async def wait(self, transactional_id: str) -> None:
+        """Until it ends, for a moment at most."""
+        event = self._open.get(transactional_id)
+        if event is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(COMPLETION_S_MAX):
+                    await event.wait()
+
+
 class _Served:
     """The transactions of a shard whose markers are being sent, each by one task at most."""
 
     def __init__(
-        self, tasks: asyncio.TaskGroup, sender: MarkerSender, failpoint: Failpoint
+        self,
+        tasks: asyncio.TaskGroup,
+        sender: MarkerSender,
+        completions: Completions,
+        failpoint: Failpoint,
     ) -> None:
+        self.completions = completions
         self._tasks = tasks
         self._sender = sender
         self._failpoint = failpoint
@@ -168,6 +209,7 @@ class _Served:
         self._running: set[str] = set()
 
     def finish(self, transactional_id: str) -> None:
+        self.completions.begin(transactional_id)
         self._wanted.add(transactional_id)
         if transactional_id not in self._running:
             self._running.add(transactional_id)
@@ -183,3 +225,4 @@ class _Served:
             log.debug("the markers of %s wait for the next owner: %s", transactional_id, error)
         finally:
             self._running.discard(transactional_id)
+            self.completions.end(transactional_id)

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from cluster.host.shards import Shard
     from cluster.txncoord.machine import TxnMachine
 
-MARK_TIMEOUT_S = 15.0
-SETTLE_TIMEOUT_S = 10.0
+MARK_TIMEOUT_S = 4.0
+"""Longer than it takes to replace a broker that hangs: the next attempt finds its successor."""
+SETTLE_TIMEOUT_S = 4.0
 
 
 class NodeRecipients:

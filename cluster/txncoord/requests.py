@@ -41,6 +41,8 @@ class Open:
     attempt: str
     writer: str
     timeout_ms: int
+    client: str = ""
+    """Who asks, for people."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
 """The TxnCoordinator service: the wire's messages to the machine's questions, and back.
 
-What it leaves to others: which shard an id is in and whether it is ours (`host_for` raises
-NotCoordinator if it is not), markers, deadlines, and blocks of producer ids.
+What it leaves to others: which shard an id is in and whether it is ours (`Hosts`), markers,
+deadlines, and blocks of producer ids.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from suiro._proto import txncoord_pb2 as pb
 from suiro._proto.common_pb2 import TopicPartition as WirePartition
@@ -30,7 +30,7 @@ from cluster.txncoord.txn import NOBODY, Txn, TxnState
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-    from suiro._proto.common_pb2 import NodeAddress
+    from suiro._proto.common_pb2 import Hello, NodeAddress
     from suiro.transport.api import Peer
 
     from cluster.host.clock import Clock
@@ -42,20 +42,28 @@ if TYPE_CHECKING:
     Host = MachineHost[TxnMachine]
 
 
+class Hosts(NamedTuple):
+    """The machines that are served here."""
+
+    of: Callable[[str], Host]
+    """Of a transactional id; raises NotCoordinator if its shard is not ours."""
+    owned: Callable[[], Sequence[Host]]
+    completed: Callable[[str], Awaitable[None]]
+    """Returns when no markers of the id are under way any more, or after a moment."""
+
+
 class TxnService:
     """What producers, brokers, group coordinators and administrators ask."""
 
     def __init__(
         self,
-        host_for: Callable[[str], Host],
-        owned: Callable[[], Sequence[Host]],
+        hosts: Hosts,
         new_producer_id: Callable[[], Awaitable[ProducerId]],
         clock: Clock,
         address: Callable[[], NodeAddress],
         failpoint: Failpoint,
     ) -> None:
-        self._host_for = host_for
-        self._owned = owned
+        self._hosts = hosts
         self._new_producer_id = new_producer_id
         self._clock = clock
         self._address = address
@@ -84,7 +92,7 @@ class TxnService:
         if not request.transactional_id:
             return pb.InitProducerReply(producer_id=await self._new_producer_id())
         go_on = NOBODY if request.producer_id == NO_PRODUCER_ID else _identity(request)
-        client = f"{request.hello.client_id or 'a client'} at {peer.address}"
+        client = _client(request.hello, peer)
         init = Init(request.transactional_id, request.transaction_timeout_ms, client, go_on)
         given = await self._decide(
             request.transactional_id, lambda machine, now_ms: machine.decide_init(init, now_ms)
@@ -134,10 +142,15 @@ class TxnService:
     # -- many writers -----------------------------------------------------------------------------
 
     async def handle_open_shared(
-        self, request: pb.OpenSharedRequest, _peer: Peer
+        self, request: pb.OpenSharedRequest, peer: Peer
     ) -> pb.OpenSharedReply:
         wanted = Open(
-            request.name, request.sequence, request.attempt, request.writer, request.timeout_ms
+            request.name,
+            request.sequence,
+            request.attempt,
+            request.writer,
+            request.timeout_ms,
+            client=_client(request.hello, peer),
         )
         opened = await self._decide(
             shared_id(request.name),
@@ -187,7 +200,7 @@ class TxnService:
             raise InvalidRequest(str(error)) from None
         before_ms = self._clock.now_ms() - request.older_than_ms if request.older_than_ms else None
         found: list[Txn] = []
-        for host in self._owned():
+        for host in self._hosts.owned():
             found += await host.read(lambda machine: machine.transactions(states, before_ms))
         return pb.ListTransactionsReply(transactions=[_summary(txn) for txn in found])
 
@@ -195,18 +208,30 @@ class TxnService:
         self, request: pb.DescribeTransactionRequest, _peer: Peer
     ) -> pb.DescribeTransactionReply:
         name = request.transactional_id
-        txn = await self._host_for(name).read(lambda machine: machine.table.known(name))
+        txn = await self._hosts.of(name).read(lambda machine: machine.table.known(name))
         return _described(txn, self._address())
 
     async def handle_abort(
         self, request: pb.AbortTransactionRequest, peer: Peer
     ) -> pb.AbortTransactionReply:
-        name, who = request.transactional_id, f"an operator at {peer.address}"
+        name, who = request.transactional_id, f"an operator at {peer.host}"
         await self._decide(name, lambda machine, now_ms: machine.decide_abort(name, who, now_ms))
         return pb.AbortTransactionReply()
 
     async def _decide(self, name: str, choose: Callable[[TxnMachine, int], Decision[Any]]) -> Any:
-        now_ms, host = self._clock.now_ms(), self._host_for(name)
+        """Who comes while the last transaction of the id is being completed waits here for it, and
+        need not ask again and again.
+        """
+        try:
+            return await self._decide_now(name, choose)
+        except ConcurrentTransaction:
+            await self._hosts.completed(name)
+            return await self._decide_now(name, choose)
+
+    async def _decide_now(
+        self, name: str, choose: Callable[[TxnMachine, int], Decision[Any]]
+    ) -> Any:
+        now_ms, host = self._clock.now_ms(), self._hosts.of(name)
         reply = await host.decide(lambda machine: choose(machine, now_ms))
         if self._failpoint.is_set:
             txn = await host.read(lambda machine: machine.get(name))
@@ -217,6 +242,11 @@ class TxnService:
 
 
 # -- wire -----------------------------------------------------------------------------------------
+
+
+def _client(hello: Hello, peer: Peer) -> str:
+    """Who asks, for people."""
+    return f"{hello.client_id or 'a client'} at {peer.host}"
 
 
 def _identity(request: Any) -> ProducerIdentity:

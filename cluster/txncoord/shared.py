@@ -136,6 +136,7 @@ def _open(table: TxnTable, txn: Txn | None, request: Open, now_ms: int) -> Decis
         renewed_ms=now_ms,
         writers=(writer,),
         token=Token(request.sequence, request.attempt),
+        client=request.client,
     )
     if txn is None:
         record = born(opened)
@@ -149,6 +150,7 @@ def _open(table: TxnTable, txn: Txn | None, request: Open, now_ms: int) -> Decis
             renewed_ms=now_ms,
             writers=opened.writers,
             token=opened.token,
+            client=opened.client,
         )
     return Decision((record,), Joined(opened.transactional_id, writer.identity))
 

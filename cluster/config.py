@@ -6,16 +6,21 @@ A node's settings come from a TOML file (`python -m cluster --config node.toml`)
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from suiro.model.errors import InvalidConfig
 from suiro.model.ids import Address, NodeId
 from suiro.model.topics import SHARDS_DEFAULT
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 ROLES: Final = ("controller", "broker", "group", "txn")
+FIRST_NODE_ID: Final = "first_node_id"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +28,8 @@ class NodeConfig:
     """One node."""
 
     node_id: NodeId
+    cluster_id: str = ""
+    """Of the cluster it belongs to; a directory of another one is refused. Needed to format."""
     roles: tuple[str, ...]
     data_dir: Path
     """Where the node keeps its identity, its part of the quorum's log and, unless `log_dirs` says
@@ -71,12 +78,22 @@ class NodeConfig:
         return self.log_dirs or (self.data_dir / "log",)
 
     @classmethod
-    def from_toml(cls, path: Path) -> NodeConfig:
-        """Read a file; every complaint names the file and the key."""
+    def from_toml(
+        cls, path: Path, *, name: str | None = None, over: Mapping[str, str] | None = None
+    ) -> NodeConfig:
+        """Read a file; every complaint names the file and the key.
+
+        Nodes of one kind may share a file that has `first_node_id` instead of `node_id`: the
+        number at the end of a node's `name` (broker-2) is added to it. What is in `over` counts
+        more than the file.
+        """
         try:
             given = tomllib.loads(path.read_text())
         except (OSError, tomllib.TOMLDecodeError) as error:
             raise InvalidConfig(f"{path}: {error}") from None
+        if FIRST_NODE_ID in given:
+            given["node_id"] = given.pop(FIRST_NODE_ID) + _ordinal(path, name)
+        given.update(over or {})
         known = {f.name for f in fields(cls)}
         unknown = sorted(given.keys() - known)
         if unknown:
@@ -87,6 +104,16 @@ class NodeConfig:
         if missing:
             raise InvalidConfig(f"{path}: missing keys {', '.join(missing)}")
         return cls(**{key: _convert(key, value) for key, value in given.items()})
+
+
+def _ordinal(path: Path, name: str | None) -> int:
+    found = re.search(r"-(\d+)$", name or "")
+    if found is None:
+        raise InvalidConfig(
+            f"{path} has {FIRST_NODE_ID}, so the node needs a name that ends in its number, "
+            f"as broker-0 does; it is called '{name or ''}'"
+        )
+    return int(found[1])
 
 
 def parse_address(text: str) -> Address:

@@ -70,6 +70,7 @@ async def serve(config: NodeConfig, on_ready: Callable[[], None] | None = None) 
 
 def real_env(threads: Threads) -> Env:
     """The clock, the disk, the network and the dice of this machine."""
+    metrics = Metrics()
     return Env(
         clock=SystemClock(),
         offload=threads,
@@ -78,8 +79,8 @@ def real_env(threads: Threads) -> Env:
         open_store=RocksStore,
         transport=GrpcTransport(),
         rng=random.SystemRandom(),
-        metrics=Metrics(),
-        make_server=Server,
+        metrics=metrics,
+        make_server=lambda services: Server(services, metrics),
     )
 
 

@@ -16,27 +16,25 @@ from suiro._proto.common_pb2 import Hello, NodeAddress
 from suiro.model.records import ShardKind
 from suiro.version import PROTOCOL_MAX, PROTOCOL_MIN, SOFTWARE
 
-from cluster.broker.broker import Broker
-from cluster.controller_quorum.controller import Controller
-from cluster.groupcoord.coordinator import GroupCoordinator
+from cluster.founding_desk import desk_of
 from cluster.host.coordinator import RoleContext
 from cluster.host.find_coordinator import FindCoordinator
 from cluster.host.lease import Lease
 from cluster.host.metadata_feed import MetadataFeed
 from cluster.host.metrics_server import MetricsServer
+from cluster.host.node_desk import NodeDesk
 from cluster.host.node_session import NodeSession
 from cluster.host.quorum_client import QuorumClient
 from cluster.storage import load_identity
-from cluster.txncoord.coordinator import TxnCoordinator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from suiro.model.ids import BrokerEpoch
     from suiro.model.image import ClusterImage, Delta
     from suiro.transport.api import Service
 
+    from cluster.broker.broker import Broker
     from cluster.config import NodeConfig
+    from cluster.controller_quorum.controller import Controller
     from cluster.host.env import Env
 
 log = logging.getLogger("suiro.node")
@@ -57,12 +55,6 @@ class Coordinator(Protocol):
     async def run(self) -> None: ...
 
 
-COORDINATORS: Final[dict[str, Callable[[RoleContext], Coordinator]]] = {
-    "group": GroupCoordinator,
-    "txn": TxnCoordinator,
-}
-
-
 class Node:
     """`await node.run()` serves until it is cancelled, then stops in order."""
 
@@ -70,17 +62,13 @@ class Node:
         self.config = config
         self.ready = asyncio.Event()
         self._env = env
-        self._identity = load_identity(env.fs, config.data_dir, node_id=config.node_id)
-        self._controller = (
-            Controller(config, self._identity, env) if "controller" in config.roles else None
+        self._identity = load_identity(
+            env.fs, config.data_dir, config.cluster_id or None, config.node_id
         )
+        self._controller = self._make_controller()
         self._quorum = QuorumClient(env, config.controllers or (config.advertised,))
         self._lease = Lease(LEASE_MARGIN_MS)
-        self._broker = (
-            Broker(config, self._hello(), env, self._quorum, self._lease)
-            if "broker" in config.roles
-            else None
-        )
+        self._broker = self._make_broker()
         self._feed = MetadataFeed(env, self._quorum, self._hello(), self._on_delta)
         self._coordinators = self._make_coordinators()
         self._server = env.make_server(self._services())
@@ -95,10 +83,11 @@ class Node:
             async with asyncio.TaskGroup() as tasks:
                 if self._controller is not None:
                     tasks.create_task(self._controller.run(), name="controller")
-                if self._broker is None and not self._coordinators:
-                    await self._serve()
-                else:
+                if self._broker is not None or self._coordinators:
                     await self._run_member(tasks, port)
+                elif self._controller is not None:
+                    await self._controller.caught_up()
+                    await self._serve()
         finally:
             await self._server.stop(0)
             await self._metrics_server.stop()
@@ -135,10 +124,13 @@ class Node:
         try:
             index = await session.register()
             if broker is not None:
-                broker.registered(session.broker_epoch)
+                lost = session.lost_directories
+                broker.registered(session.broker_epoch, lost_directories=bool(lost))
             log.info("registered with broker epoch %d", session.broker_epoch)
             feeding = tasks.create_task(self._feed.run(), name="metadata feed")
             await self._feed.reached(index)
+            if broker is not None:
+                await broker.say_what_is_offline()
             session.announce(ready=True)
             holding = tasks.create_task(session.run(), name="session")
             working = [tasks.create_task(c.run(), name="shards") for c in self._coordinators]
@@ -199,6 +191,22 @@ class Node:
             fenced=notice.fenced,
         )
 
+    # A role's code is imported where the role runs: a coordinator starts in half of the time.
+
+    def _make_controller(self) -> Controller | None:
+        if "controller" not in self.config.roles:
+            return None
+        from cluster.controller_quorum.controller import Controller
+
+        return Controller(self.config, self._identity, self._env)
+
+    def _make_broker(self) -> Broker | None:
+        if "broker" not in self.config.roles:
+            return None
+        from cluster.broker.broker import Broker
+
+        return Broker(self.config, self._hello(), self._env, self._quorum, self._lease)
+
     def _make_coordinators(self) -> list[Coordinator]:
         config = self.config
         context = RoleContext(
@@ -214,12 +222,30 @@ class Node:
             },
             config.internal_replication_factor,
         )
-        return [make(context) for role, make in COORDINATORS.items() if role in config.roles]
+        made: list[Coordinator] = []
+        if "group" in config.roles:
+            from cluster.groupcoord.coordinator import GroupCoordinator
+
+            made.append(GroupCoordinator(context))
+        if "txn" in config.roles:
+            from cluster.txncoord.coordinator import TxnCoordinator
+
+            made.append(TxnCoordinator(context))
+        return made
 
     def _services(self) -> list[Service]:
-        services: list[Service] = []
+        services: list[Service] = [
+            NodeDesk(
+                self._env,
+                self._identity.cluster_id,
+                self.config.node_id,
+                self.config.roles,
+                self.ready.is_set,
+            )
+        ]
         if self._controller is not None:
             services += self._controller.services()
+            services.append(desk_of(self._env.fs, self.config.data_dir, self._identity))
         if self._broker is not None:
             services += self._broker.services(self._feed, with_admin=self._controller is None)
         for coordinator in self._coordinators:
@@ -252,4 +278,5 @@ class Node:
             ),
             clean_shutdown=former is not None,
             former_broker_epoch=-1 if former is None else former,
+            log_directories=() if self._broker is None else self._broker.log_directories,
         )

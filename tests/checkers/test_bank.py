@@ -5,8 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-
-from tests.checkers.bank import Book, Ledger, Part, transfer
+from suiro.verify.bank import Book, Ledger, Part, transfer
 
 ONE = [Part(0, 1, nth, (-5, 5)) for nth in range(2)]
 TWO = [Part(0, 2, nth, (-7, 3, 4)) for nth in range(3)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.checkers.groups import Event, Kind, check
+from suiro.verify.groups import Event, Kind, check
 
 ENDS = {"t-0": 30}
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-
-from tests.checkers.history import History, Outcome, Read, Send, check
-from tests.checkers.payload import Payload, decode
+from suiro.verify.history import History, Outcome, Read, Send, check
+from suiro.verify.payload import Payload, decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable

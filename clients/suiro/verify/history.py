@@ -1,4 +1,4 @@
-"""Whether what clients were told can be true: P1 to P8 of RELIABILITY.md over one history.
+"""Whether what clients were told can be true: P1 to P8 and P10 of RELIABILITY.md over one history.
 
 A history is what senders were answered and what readers were given; the last read of a partition
 is the one after everything has healed. The checker is told nothing else, shares no code with the
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.checkers.payload import Payload, decode
+from suiro.verify.payload import Payload, decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +47,15 @@ class Read(NamedTuple):
     value: bytes
 
 
+class Advertised(NamedTuple):
+    """Where somebody was told that a partition ends; each by one asker, in the order of asking."""
+
+    topic: str
+    partition: int
+    latest: int
+    asked_s: float
+
+
 class Anomaly(NamedTuple):
     promise: str
     name: str
@@ -62,6 +71,7 @@ class History:
 
     sends: list[Send] = field(default_factory=list)
     reads: list[Read] = field(default_factory=list)
+    advertised: list[Advertised] = field(default_factory=list)
     final_reader: str = "final"
     without_gaps: bool = True
     """False where compaction or transactions leave offsets without records."""
@@ -84,6 +94,7 @@ def check(history: History) -> list[Anomaly]:
         *_real_time(history),
         *_failed_but_read(history, placed),
         *_discontinuous(history),
+        *_regressed(history),
     ]
 
 
@@ -190,6 +201,25 @@ def _discontinuous(history: History) -> Iterator[Anomaly]:
         elif read.offset > expected and history.without_gaps:
             yield Anomaly("P8", "skipped", f"{_where(read)}, expected {expected}")
         positions[key] = read.offset + 1
+
+
+def _regressed(history: History) -> Iterator[Anomaly]:
+    """P10: `latest` never goes back, and is never before what was acknowledged by then."""
+    acknowledged = sorted(_acknowledged(history), key=lambda send: send.answered_s)
+    floor: dict[tuple[str, int], int] = {}
+    at = 0
+    for told in sorted(history.advertised, key=lambda told: told.asked_s):
+        while at < len(acknowledged) and acknowledged[at].answered_s < told.asked_s:
+            send = acknowledged[at]
+            where = (send.payload.topic, send.payload.partition)
+            floor[where] = max(floor.get(where, 0), send.offset + 1)
+            at += 1
+        where = (told.topic, told.partition)
+        least = floor.get(where, 0)
+        if told.latest < least:
+            name = f"{told.topic}-{told.partition} ends at {told.latest}, it was {least}"
+            yield Anomaly("P10", "latest_went_back", name)
+        floor[where] = max(least, told.latest)
 
 
 def _acknowledged(history: History) -> Iterator[Send]:

@@ -63,7 +63,7 @@ class Ownership:
     """When, from and to which offset it was given records."""
 
     def end(self, event: Event) -> None:
-        lost = event.kind is Kind.LOST
+        lost = event.kind in {Kind.LOST, Kind.FAILED}
         polled_s = self.polled[-1][0] if self.polled else self.began_s
         self.ended_s = polled_s if lost else event.at_s
 
@@ -81,7 +81,7 @@ def ownerships(events: Iterable[Event]) -> dict[str, list[Ownership]]:
                 found[event.partition].append(owned)
             case Kind.REVOKED | Kind.LOST if key in open_now:
                 open_now.pop(key).end(event)
-            case Kind.GONE:
+            case Kind.GONE | Kind.FAILED:
                 for mine in [k for k in open_now if k[0] == event.member]:
                     open_now.pop(mine).end(event)
             case Kind.POLLED if key in open_now:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
+from suiro.cli.output import Output, printed
 from suiro.model.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Coroutine, Iterable, Sequence
+
+T = TypeVar("T")
 
 Bootstrap = Annotated[
     str | None,
@@ -25,7 +28,11 @@ Bootstrap = Annotated[
     ),
 ]
 
-Output = Annotated[str, typer.Option("--output", "-o", help="table or json.")]
+__all__ = ["Bootstrap", "Output", "TopicName", "in_loop", "print_table", "printed"]
+
+VERDICT_NO: Final = 3
+"""The exit code of a command that was asked a question, when the answer is no. 1 is an error, 2 a
+command line that nobody understands."""
 
 TopicName = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.")]
 
@@ -55,6 +62,19 @@ def parse_time_ms(text: str) -> int:
     if moment.tzinfo is None:
         raise InvalidRequest(f"'{text}' needs a time zone: {text}Z, or {text}+01:00")
     return round(moment.timestamp() * 1000)
+
+
+def in_loop(work: Coroutine[Any, Any, T]) -> T:
+    """What the work returns, from the loop that all clients of a process share: a loop that is
+    closed while gRPC still has news for it makes others miss theirs (see `loop_thread`).
+    """
+    from suiro.loop_thread import LoopThread
+
+    loop = LoopThread()
+    try:
+        return loop.run(work)
+    finally:
+        loop.close()
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from suiro.cli.common import print_table
+from suiro.cli.common import Output, print_table, printed
 from suiro.contexts import load_contexts, save_contexts
 from suiro.settings import parse_bootstrap
 
@@ -44,17 +44,19 @@ def use(name: Name) -> None:
 
 
 @contexts.command("ls")
-def list_contexts() -> None:
+def list_contexts(output: Output = "table") -> None:
     """List them; a star marks the current one.
 
     Example: suiro context ls
     """
     found = load_contexts()
-    rows = (
-        ("*" if name == found.current else "", name, bootstrap)
+    listed = [
+        {"name": name, "bootstrap": bootstrap, "current": name == found.current}
         for name, bootstrap in found.bootstraps.items()
-    )
-    print_table(("", "NAME", "BOOTSTRAP"), rows)
+    ]
+    if not printed(output, listed):
+        rows = [("*" if c["current"] else "", c["name"], c["bootstrap"]) for c in listed]
+        print_table(("", "NAME", "BOOTSTRAP"), rows)
 
 
 @contexts.command()

@@ -5,14 +5,13 @@ Changing offsets is in `group_reset`.
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from suiro.cli.common import Bootstrap, Output, print_table
+from suiro.cli.common import Bootstrap, Output, print_table, printed
 from suiro.cli.group_reset import reset_offsets
 
 if TYPE_CHECKING:
@@ -52,9 +51,7 @@ def list_groups(
 
     with Admin(bootstrap) as admin:
         found = admin.groups.list_groups(state or ())
-    if output == "json":
-        listed = [asdict(g) | {"coordinator": str(g.coordinator)} for g in found]
-        typer.echo(json.dumps(listed, indent=1))
+    if printed(output, [asdict(g) | {"coordinator": str(g.coordinator)} for g in found]):
         return
     rows = [(g.group, g.state, g.members, g.coordinator) for g in found]
     print_table(("GROUP", "STATE", "MEMBERS", "COORDINATOR"), rows)
@@ -64,8 +61,9 @@ def list_groups(
 def describe(group: GroupName, output: Output = "table", bootstrap: Bootstrap = None) -> None:
     """Show how far a group is behind, who reads what, and why that last changed.
 
-    Lag in seconds is the age of the first record that is not read. Lag counts what is there to be
-    read: transactions that are open, and what ends them, are no records.
+    Lag in seconds is the age of the first record that is not read. Lag in records counts offsets
+    from that record on, up to the first transaction that is open; the marker that ends a
+    transaction takes one, too.
 
     Example: suiro group describe billing
     """
@@ -74,8 +72,7 @@ def describe(group: GroupName, output: Output = "table", bootstrap: Bootstrap = 
     with Admin(bootstrap) as admin:
         info = admin.groups.describe_group(group)
         lags = admin.groups.group_lag(info)
-    if output == "json":
-        typer.echo(json.dumps(_described(info, lags), indent=1))
+    if printed(output, _described(info, lags)):
         return
     behind = [lag.records for lag in lags if lag.records is not None]
     oldest = max((lag.seconds for lag in lags if lag.seconds is not None), default=0.0)
@@ -101,8 +98,7 @@ def members(group: GroupName, output: Output = "table", bootstrap: Bootstrap = N
 
     with Admin(bootstrap) as admin:
         info = admin.groups.describe_group(group)
-    if output == "json":
-        typer.echo(json.dumps([_member_json(m) for m in info.members], indent=1))
+    if printed(output, [_member_json(m) for m in info.members]):
         return
     rows = [
         (
@@ -136,8 +132,7 @@ def history(
 
     with Admin(bootstrap) as admin:
         info = admin.groups.describe_group(group)
-    if output == "json":
-        typer.echo(json.dumps([_rebalance_json(done) for done in info.history], indent=1))
+    if printed(output, [_rebalance_json(done) for done in info.history]):
         return
     if not moves:
         rows = [(_time(d.at_ms), d.epoch, d.moved, d.reason) for d in info.history]

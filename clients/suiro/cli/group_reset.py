@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from suiro.cli.common import Bootstrap, Output, print_table
+from suiro.cli.common import Bootstrap, Output, print_table, printed
 from suiro.model.errors import InvalidRequest
 from suiro.model.ids import TopicPartition
 
@@ -170,18 +170,17 @@ def _read(path: Path) -> dict[TopicPartition, int]:
 
 
 def _show(plan: list[OffsetReset], output: str, *, is_done: bool) -> None:
-    if output == "json":
-        rows = [
-            {
-                "topic": reset.partition.topic,
-                "partition": reset.partition.partition,
-                "before": reset.before,
-                "offset": reset.after,
-                "note": reset.note,
-            }
-            for reset in plan
-        ]
-        typer.echo(json.dumps(rows, indent=1))
+    rows = [
+        {
+            "topic": reset.partition.topic,
+            "partition": reset.partition.partition,
+            "before": reset.before,
+            "offset": reset.after,
+            "note": reset.note,
+        }
+        for reset in plan
+    ]
+    if printed(output, rows):
         return
     print_table(
         ("TOPIC", "PARTITION", "BEFORE", "AFTER", "NOTE"),

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from suiro.cli.common import Bootstrap, print_table
+from suiro.cli.common import Bootstrap, Output, print_table, printed
 from suiro.model.error_base import SuiroError
 from suiro.model.errors import InvalidRequest
 from suiro.model.ids import TopicPartition
@@ -27,6 +27,7 @@ def elect(
     unclean: Annotated[
         bool, typer.Option("--unclean", help="Where nobody leads, let anyone; loses records.")
     ] = False,
+    output: Output = "table",
     bootstrap: Bootstrap = None,
 ) -> None:
     """Let the preferred replicas lead again.
@@ -51,7 +52,12 @@ def elect(
         (name, "-" if isinstance(result, SuiroError) else result, _said(result))
         for name, result in sorted(outcomes.items())
     ]
-    print_table(("PARTITION", "LEADER", "RESULT"), rows)
+    listed = [
+        {"partition": str(n), "leader": None if leader == "-" else leader, "result": said}
+        for n, leader, said in rows
+    ]
+    if not printed(output, listed):
+        print_table(("PARTITION", "LEADER", "RESULT"), rows)
     if any(isinstance(result, SuiroError) for result in outcomes.values()):
         raise typer.Exit(1)
 

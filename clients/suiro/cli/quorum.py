@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from suiro._proto import admin_pb2 as pb
 from suiro._proto.common_pb2 import NodeAddress
-from suiro.cli.common import Bootstrap, print_table
+from suiro.cli.common import Bootstrap, Output, in_loop, print_table, printed
 from suiro.model.errors import InvalidRequest
 from suiro.settings import parse_bootstrap
 from suiro.transport.methods import AdminMethods
+
+if TYPE_CHECKING:
+    from suiro.transport.api import Method
+
+Q = TypeVar("Q")
+R = TypeVar("R")
 
 quorum = typer.Typer(help="Look at the controllers, and change who they are.", no_args_is_help=True)
 
@@ -24,17 +30,19 @@ def status(
     state_hash: Annotated[
         bool, typer.Option(help="Hash the metadata too: costs a large cluster a second.")
     ] = False,
+    output: Output = "table",
 ) -> None:
     """Show the leader, the log, and how far each controller is.
 
     Example: suiro quorum status --state-hash
     """
-    from suiro.admin import Admin
-
-    with Admin(bootstrap) as admin:
-        reply = admin.ask(
-            AdminMethods.DESCRIBE_QUORUM, pb.DescribeQuorumRequest(with_state_hash=state_hash)
-        )
+    reply = _ask(
+        bootstrap,
+        AdminMethods.DESCRIBE_QUORUM,
+        pb.DescribeQuorumRequest(with_state_hash=state_hash),
+    )
+    if printed(output, _status(reply)):
+        return
     typer.echo(
         f"leader {reply.leader}  term {reply.term}  committed {reply.commit_index}  "
         f"log end {reply.last_index}  snapshot {reply.snapshot_index}"
@@ -67,15 +75,13 @@ def add(
     Example: suiro quorum add 104 10.0.0.4:9760 mFqkqYlQQYeMwDGxnbTb2w
     """
     from cluster.controller_quorum.directory import id_bytes
-    from suiro.admin import Admin
 
     where = parse_bootstrap(address)[0]
     request = pb.AddControllerRequest(
         address=NodeAddress(node_id=node, host=where.host, port=where.port),
         directory_id=id_bytes(directory),
     )
-    with Admin(bootstrap) as admin:
-        admin.ask(AdminMethods.ADD_CONTROLLER, request)
+    _ask(bootstrap, AdminMethods.ADD_CONTROLLER, request)
     typer.echo(f"controller {node} is a voter")
 
 
@@ -85,10 +91,7 @@ def remove(node: NodeNumber, bootstrap: Bootstrap = None) -> None:
 
     Example: suiro quorum remove 101
     """
-    from suiro.admin import Admin
-
-    with Admin(bootstrap) as admin:
-        admin.ask(AdminMethods.REMOVE_CONTROLLER, pb.RemoveControllerRequest(node_id=node))
+    _ask(bootstrap, AdminMethods.REMOVE_CONTROLLER, pb.RemoveControllerRequest(node_id=node))
     typer.echo(f"controller {node} is no longer a member")
 
 
@@ -101,14 +104,47 @@ def transfer(
 
     Example: suiro quorum transfer 102
     """
-    from suiro.admin import Admin
-
     if node is not None and node < 0:
         raise InvalidRequest(f"node {node} is negative")
     request = pb.TransferControllerRequest(to=-1 if node is None else node)
-    with Admin(bootstrap) as admin:
-        reply = admin.ask(AdminMethods.TRANSFER_CONTROLLER, request)
+    reply = _ask(bootstrap, AdminMethods.TRANSFER_CONTROLLER, request)
     typer.echo(f"controller {reply.leader} leads")
+
+
+def _status(reply: pb.DescribeQuorumReply) -> dict[str, object]:
+    return {
+        "leader": reply.leader,
+        "term": reply.term,
+        "commit_index": reply.commit_index,
+        "last_index": reply.last_index,
+        "snapshot_index": reply.snapshot_index,
+        "state_hash": reply.state_hash or None,
+        "members": [
+            {
+                "node": member.address.node_id,
+                "address": f"{member.address.host}:{member.address.port}",
+                "voter": member.voter,
+                "match_index": member.match_index,
+                "active": member.recently_active,
+                "directory": _directory(member.directory_id),
+            }
+            for member in reply.members
+        ],
+    }
+
+
+def _ask(bootstrap: str | None, method: Method[Q, R], request: Q) -> R:
+    """Of a broker, which passes it on, or of the controllers themselves if no broker is up."""
+    from suiro.aio import Admin
+
+    async def ask() -> R:
+        admin = Admin(bootstrap)
+        try:
+            return await admin.ask(method, request)
+        finally:
+            await admin.close()
+
+    return in_loop(ask())
 
 
 def _directory(raw: bytes) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from suiro._proto import admin_pb2 as pb
-from suiro.cli.common import Bootstrap, Output, parse_rate, print_table
+from suiro.cli.common import Bootstrap, Output, parse_rate, print_table, printed
 from suiro.model.errors import InvalidRequest
 from suiro.model.ids import NodeId, TopicPartition
 from suiro.reassign_plan import Placed
@@ -57,8 +57,7 @@ def plan(
             for name, info in admin.topics().items()
             for number, partition in enumerate(info.partitions)
         }
-    if output == "json":
-        typer.echo(json.dumps(_to_json(planned), indent=1))
+    if printed(output, _to_json(planned)):
         return
     rows = [
         (p.topic, p.partition, _listed(before[p.topic, p.partition]), _listed(p.replicas))
@@ -104,9 +103,7 @@ def status(
     with Admin(bootstrap) as admin:
         while True:
             found, rates = _sample(admin)
-            if output == "json":
-                typer.echo(json.dumps([_moving_json(m, rates[m.partition]) for m in found]))
-            else:
+            if not printed(output, [_moving_json(m, rates[m.partition]) for m in found]):
                 _show(found, rates)
                 _show_throttle(admin)
             if not watch or not found:

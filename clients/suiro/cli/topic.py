@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from suiro.cli.common import Bootstrap, Output, TopicName, parse_rate, parse_time_ms, print_table
+from suiro.cli.common import (
+    Bootstrap,
+    Output,
+    TopicName,
+    parse_rate,
+    parse_time_ms,
+    print_table,
+    printed,
+)
 from suiro.model.errors import InvalidConfig, InvalidRequest
 from suiro.model.ids import TopicPartition
 from suiro.model.records import Recovery
@@ -56,6 +63,7 @@ def create(
 @topics.command("list")
 def list_topics(
     internal: Annotated[bool, typer.Option(help="Show Suiro's own topics too.")] = False,
+    output: Output = "table",
     bootstrap: Bootstrap = None,
 ) -> None:
     """List the topics.
@@ -71,7 +79,9 @@ def list_topics(
         for t in sorted(found.values(), key=lambda t: t.name)
         if internal or not t.internal
     ]
-    print_table(("TOPIC", "PARTITIONS", "REPLICAS"), rows)
+    listed = [dict(zip(("topic", "partitions", "replicas"), row, strict=True)) for row in rows]
+    if not printed(output, listed):
+        print_table(("TOPIC", "PARTITIONS", "REPLICAS"), rows)
 
 
 @topics.command()
@@ -86,8 +96,7 @@ def describe(topic: TopicName, output: Output = "table", bootstrap: Bootstrap = 
         info = admin.describe_topic(topic)
         configs = admin.describe_configs(topic)
     changed = {c.key: c.value for c in configs.values() if not c.is_default}
-    if output == "json":
-        typer.echo(json.dumps(_described(info, changed), indent=1))
+    if printed(output, _described(info, changed)):
         return
     settings = ",".join(f"{key}={value}" for key, value in changed.items())
     typer.echo(

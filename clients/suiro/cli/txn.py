@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from suiro.cli.common import Bootstrap, Output, TopicName, print_table
+from suiro.cli.common import Bootstrap, Output, TopicName, print_table, printed
 
 if TYPE_CHECKING:
     from suiro.txn_info import OpenTransaction, TxnInfo, TxnListing
@@ -47,8 +46,7 @@ def list_transactions(
         found = admin.transactions.list_transactions(
             state or (), older_than_ms=int(open_for_s * 1000)
         )
-    if output == "json":
-        typer.echo(json.dumps([_listing_json(each) for each in found], indent=1))
+    if printed(output, [_listing_json(each) for each in found]):
         return
     rows = [
         (
@@ -75,8 +73,7 @@ def describe(name: TxnName, output: Output = "table", bootstrap: Bootstrap = Non
 
     with Admin(bootstrap) as admin:
         info = admin.transactions.describe(name)
-    if output == "json":
-        typer.echo(json.dumps(_info_json(info), indent=1))
+    if printed(output, _info_json(info)):
         return
     listing = info.listing
     typer.echo(
@@ -131,8 +128,7 @@ def producers(
 
     with Admin(bootstrap) as admin:
         found = admin.transactions.producers(TopicPartition(topic, partition))
-    if output == "json":
-        typer.echo(json.dumps(asdict(found) | {"partition": str(found.partition)}, indent=1))
+    if printed(output, asdict(found) | {"partition": str(found.partition)}):
         return
     typer.echo(
         f"{found.partition}: high watermark {found.high_watermark}, last stable offset "
@@ -170,8 +166,7 @@ def find_hanging(
         found = admin.transactions.open_in_partitions(
             topic or (), older_than_ms=int(silent_for_s * 1000)
         )
-    if output == "json":
-        typer.echo(json.dumps([_open_json(each) for each in found], indent=1))
+    if printed(output, [_open_json(each) for each in found]):
         return
     rows = [
         (

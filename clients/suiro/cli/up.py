@@ -45,7 +45,9 @@ def up(
     txns: Annotated[
         int, typer.Option(help="With --brokers: so many transaction coordinators.")
     ] = 1,
-    port: Annotated[int, typer.Option(help="Where clients connect.")] = DEFAULT_PORT,
+    port: Annotated[
+        int, typer.Option(envvar="SUIRO_PORT", help="Where clients connect.")
+    ] = DEFAULT_PORT,
     racks: Annotated[
         str | None, typer.Option(help="With --brokers: their racks in turn, a,b,c.")
     ] = None,

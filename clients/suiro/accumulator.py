@@ -1,7 +1,8 @@
 """Records that wait to be sent, by partition, and when a batch of them should leave. Pure.
 
 A batch leaves when it is full, when it has waited `linger_ms`, or at once when nothing of its
-broker's line is under way: an idle line never waits. What has left belongs to `sequences`.
+broker's line is under way: an idle line never waits, but for a sender that is in full flow. What
+has left belongs to `sequences`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ class Run(Protocol):
     """A run of records on its way into a batch."""
 
     size: int
+    is_followed: bool
+    """Whether more is surely coming behind it, within the blink of an eye."""
 
     def __len__(self) -> int: ...
     def joins(self, other: Run) -> bool:
@@ -92,11 +95,15 @@ class Accumulator:
         """Those with anything to send, in the order in which they first had."""
         return list(self._queues)
 
-    def due_in_ms(self, partition: TopicPartition, now_ms: float) -> float:
-        """How long until the first batch of a partition should leave; 0: now."""
+    def due_in_ms(self, partition: TopicPartition, now_ms: float, *, idle: bool = False) -> float:
+        """How long until the first batch of a partition should leave; 0: now. `idle`: nothing of
+        its line is under way.
+        """
         queue = self._queues[partition]
         first = queue[0]
         if len(queue) > 1 or first.size >= self._batch_bytes or first.count >= self._batch_records:
+            return 0.0
+        if idle and not first.runs[-1].is_followed:
             return 0.0
         return max(0.0, first.created_ms + self._linger_ms - now_ms)
 

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from suiro._proto import admin_pb2
+    from suiro.aio.disks import LogDirectoryInfo
     from suiro.aio.moving import Moving
+    from suiro.cluster_view import ClusterView
     from suiro.connection import TopicInfo
     from suiro.model.error_base import SuiroError
     from suiro.model.ids import NodeId, TopicPartition
@@ -112,14 +114,56 @@ class Admin:
         """
         return self._loop.run(self._admin.describe_topic(name))
 
-    def describe_configs(self, topic: str) -> dict[str, admin_pb2.ConfigEntry]:
-        """Every setting of a topic, by name.
+    def describe_configs(
+        self, topic: str | None = None, *, broker: int | None = None
+    ) -> dict[str, admin_pb2.ConfigEntry]:
+        """Every setting of a topic, of a broker, or of the cluster if neither is named, by name.
 
         >>> configs = admin.describe_configs("fruit")
         >>> configs["min.insync.replicas"].value
         '1'
         """
-        return self._loop.run(self._admin.describe_configs(topic))
+        return self._loop.run(self._admin.describe_configs(topic, broker=broker))
+
+    def alter_configs(
+        self,
+        changes: Mapping[str, str | None],
+        *,
+        topic: str | None = None,
+        broker: int | None = None,
+        validate_only: bool = False,
+    ) -> None:
+        """Set settings of a topic, of a broker, or of the cluster; None takes one back. All of them
+        or none. They hold at once, without a restart.
+
+        >>> admin.alter_configs({"retention.ms": "3600000"}, topic="fruit")
+        >>> admin.describe_configs("fruit")["retention.ms"].source
+        'topic'
+        """
+        self._loop.run(
+            self._admin.alter_configs(
+                changes, topic=topic, broker=broker, validate_only=validate_only
+            )
+        )
+
+    def log_directories(self) -> list[LogDirectoryInfo]:
+        """The log directories of every broker, what is in them, and what is free.
+
+        >>> directories = admin.log_directories()
+        >>> [directory.broker for directory in directories]
+        [1]
+        """
+        return self._loop.run(self._admin.log_directories())
+
+    def move_replica(self, partition: TopicPartition, *, broker: int, to: str) -> None:
+        """Start to move a broker's replica to another of its log directories, given by its path.
+        `log_directories` shows how far it is.
+
+        >>> where = suiro.TopicPartition("fruit", 0)
+        >>> path = admin.log_directories()[0].path
+        >>> admin.move_replica(where, broker=1, to=path)
+        """
+        self._loop.run(self._admin.move_replica(partition, broker=broker, to=to))
 
     def describe_cluster(self) -> admin_pb2.DescribeClusterReply:
         """The nodes of the cluster.
@@ -129,6 +173,15 @@ class Admin:
         [1]
         """
         return self._loop.run(self._admin.describe_cluster())
+
+    def look(self) -> ClusterView:
+        """Nodes, topics and the quorum at one glance; `suiro.cluster_view` judges by it.
+
+        >>> view = admin.look()
+        >>> [node.node_id for node in view.nodes]
+        [1]
+        """
+        return self._loop.run(self._admin.look())
 
     # -- leaders and replicas ---------------------------------------------------------------------
 
@@ -236,7 +289,7 @@ class Admin:
         return self._loop.run(self._admin.reassignments())
 
     def ask(self, method: Method[Q, R], request: Q) -> R:
-        """One call of the Admin service, at whichever broker answers."""
+        """Inside the SDK: one call of the Admin service, at whichever broker answers."""
         return self._loop.run(self._admin.ask(method, request))
 
     def close(self) -> None:

@@ -87,6 +87,7 @@ class ArrowRun:
     """For rows without a timestamp of their own."""
     partitions: NDArray[np.int64] | None
     size: int
+    is_followed: bool = False
 
     def __len__(self) -> int:
         return int(self.data.num_rows)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from suiro._proto import broker_pb2 as pb
 from suiro._proto.common_pb2 import Hello
-from suiro.model.error_base import SuiroError
-from suiro.model.errors import TimedOut, Unavailable, UnknownTopicOrPartition
+from suiro.attempts import until_done
+from suiro.model.errors import NotController, TimedOut, Unavailable, UnknownTopicOrPartition
 from suiro.model.ids import Address, NodeId, TopicPartition
 from suiro.model.records import Recovery
 from suiro.retry import Backoff
@@ -21,6 +21,7 @@ from suiro.version import PROTOCOL_MAX, PROTOCOL_MIN, SOFTWARE
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
+    from suiro.model.error_base import SuiroError
     from suiro.transport.api import Method, Transport
 
 Q = TypeVar("Q")
@@ -122,12 +123,14 @@ class Connection:
 
     async def all_topics(self, *, timeout_s: float) -> dict[str, TopicInfo]:
         """Every topic of the cluster, fresh."""
-        reply = await self.any_broker(
-            BrokerMethods.METADATA,
-            pb.MetadataRequest(hello=self.hello(), all_topics=True),
-            timeout_s=timeout_s,
-        )
-        self._learn(reply)
+        request = pb.MetadataRequest(hello=self.hello(), all_topics=True)
+
+        async def attempt() -> pb.MetadataReply:
+            reply = await self._ask_around(BrokerMethods.METADATA, request)
+            self._learn(reply)
+            return reply
+
+        reply = await self._retry(attempt, timeout_s)
         return {t.topic: _topic_info(t) for t in reply.topics}
 
     async def any_broker(self, method: Method[Q, R], request: Q, *, timeout_s: float) -> R:
@@ -156,7 +159,7 @@ class Connection:
         for address in self._addresses():
             try:
                 return await self.transport.call(address, method, request, timeout_s=patience_s)
-            except (Unavailable, TimedOut) as error:
+            except (Unavailable, TimedOut, NotController) as error:
                 tried.append(error.message)
                 patience_s = min(2 * patience_s, METADATA_TIMEOUT_S)
         raise Unavailable(f"no node answers: {'; '.join(tried)}")
@@ -168,27 +171,20 @@ class Connection:
         return list(dict.fromkeys([*known, *self.bootstrap]))
 
     async def _retry(self, attempt: Callable[[], Awaitable[R]], timeout_s: float) -> R:
-        backoff = Backoff(self.rng)
-        last: SuiroError | None = None
-        try:
-            async with asyncio.timeout(timeout_s):
-                while True:
-                    try:
-                        return await attempt()
-                    except SuiroError as error:
-                        if not error.retriable:
-                            raise
-                        last = error
-                    await asyncio.sleep(backoff.next_s())
-        except TimeoutError:
-            if last is not None:
-                raise last from None
-            asked = ", ".join(map(str, self._addresses()))
-            raise TimedOut(f"no answer within {timeout_s:g} s from {asked}") from None
+        asked = ", ".join(map(str, sorted({*self.brokers.values(), *self.bootstrap})))
+        return await until_done(
+            attempt,
+            timeout_s=timeout_s,
+            backoff=Backoff(self.rng),
+            late=f"no answer within {timeout_s:g} s from {asked}",
+        )
 
     def _learn(self, reply: pb.MetadataReply) -> None:
+        """Raises Unavailable for an older view than one that was acted on: a broker that has just
+        started may not have heard yet of topics that are known here.
+        """
         if reply.image_index < self._index:
-            return  # an older view than one we have acted on
+            raise Unavailable("a broker answered with older metadata than are known already")
         self._index = reply.image_index
         self.cluster_id = reply.hello.cluster_id
         self.brokers = {NodeId(b.node_id): Address(b.host, b.port) for b in reply.brokers}

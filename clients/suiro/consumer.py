@@ -58,7 +58,7 @@ class Consumer:
 
     @property
     def asynchronous(self) -> aio.Consumer:
-        """The consumer behind this one, in the loop of the sync clients."""
+        """Inside the SDK: the consumer behind this one, in the loop of the sync clients."""
         return self._consumer
 
     def partitions_of(self, topic: str) -> list[TopicPartition]:
@@ -297,6 +297,8 @@ class Consumer:
         if not self._consumer.settings.group_id:
             return
         group = self._consumer.group
+        if group.has_overslept:
+            self._in_loop(group.wake_up)
         while (event := group.next_event()) is not None:
             listener = self._consumer.listeners.for_event(event)
             if isinstance(event, Begin):

@@ -21,11 +21,15 @@ if TYPE_CHECKING:
 class ExactlyOnce:
     """Reads with a consumer of a group, writes with a transactional producer.
 
-    ```python
-    with suiro.ExactlyOnce(consumer, producer, work) as copying:
-        while True:
-            copying.step()
-    ```
+    >>> producer = suiro.Producer(transactional_id="eating")
+    >>> def eat(records):
+    ...     for record in records:
+    ...         producer.send("eaten", record.value, key=record.key)
+    >>> consumer.subscribe("fruit")
+    >>> with suiro.ExactlyOnce(consumer, producer, eat) as eating:
+    ...     eating.step(20)
+    2
+    >>> producer.close()
 
     `work(records)` only sends, with the producer; it does not flush or commit. The consumer does
     not commit by itself (`enable_auto_commit=False`). After a failure of any kind the next step
@@ -48,6 +52,12 @@ class ExactlyOnce:
         A transaction that the cluster lost is 0, and is tried again by the next step; after ten in
         a row the reason is raised. So is whatever `work` raises, and ProducerFenced when another
         instance has taken over.
+
+        >>> consumer.subscribe("fruit")
+        >>> with suiro.Producer(transactional_id="eating") as producer:
+        ...     with suiro.ExactlyOnce(consumer, producer, lambda records: None) as eating:
+        ...         eating.step(20)
+        2
         """
         try:
             self._loop.run(self._progress.go_back())
@@ -65,7 +75,11 @@ class ExactlyOnce:
         return len(records)
 
     def close(self) -> None:
-        """Let go; consumer and producer are closed by whoever made them."""
+        """Let go; consumer and producer are closed by whoever made them.
+
+        >>> with suiro.Producer(transactional_id="eating") as producer:
+        ...     suiro.ExactlyOnce(consumer, producer, lambda records: None).close()
+        """
         self._loop.close()
 
     def __enter__(self) -> Self:

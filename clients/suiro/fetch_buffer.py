@@ -69,8 +69,10 @@ class FetchBuffer:
             self._advance(end)
         return runs
 
-    def take_credit(self) -> int:
-        """Bytes used up since the last call: as many may be sent again."""
+    def take_credit(self, least: int = 1) -> int:
+        """Bytes used up, which may be sent again, if there are so many: else 0, and they wait."""
+        if self._freed < least:
+            return 0
         freed, self._freed = self._freed, 0
         return freed
 

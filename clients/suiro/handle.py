@@ -1,6 +1,6 @@
 """What `send` gives back: a light handle on a record that is on its way.
 
-A handle is two words: the outcomes of the chunk that its record was staged in, and the record's
+A handle is a pair: the outcomes of the chunk that its record was staged in, and the record's
 place there. Nothing is done per record when a batch is stored; a handle looks its offset up when
 somebody asks.
 """
@@ -135,7 +135,7 @@ class Outcomes:
         self._table, self._tabled = table, count
 
 
-class Sent:
+class Sent(tuple[Outcomes, int]):
     """One record on its way.
 
     `await handle` (asyncio) or `handle.result()` (elsewhere) gives the RecordMetadata, or raises
@@ -146,11 +146,15 @@ class Sent:
     'orders'
     """
 
-    __slots__ = ("_outcomes", "_place")
+    # A tuple, since one is made for every record, and no object of a class costs less to make.
+    __slots__ = ()
 
-    def __init__(self, outcomes: Outcomes, place: int) -> None:
-        self._outcomes = outcomes
-        self._place = place
+    def __repr__(self) -> str:
+        return f"<Sent {self._find() or 'and not answered yet'}>"
+
+    def _find(self) -> RecordMetadata | SuiroError | None:
+        outcomes, place = self
+        return outcomes.find(place)
 
     def done(self) -> bool:
         """Whether the record was stored or has failed.
@@ -160,7 +164,7 @@ class Sent:
         >>> handle.done()
         True
         """
-        return self._outcomes.find(self._place) is not None
+        return self._find() is not None
 
     def succeeded(self) -> bool:
         """Whether the record is known to be stored.
@@ -170,7 +174,7 @@ class Sent:
         >>> handle.succeeded()
         True
         """
-        return isinstance(self._outcomes.find(self._place), RecordMetadata)
+        return isinstance(self._find(), RecordMetadata)
 
     def result(self, timeout_s: float | None = None) -> RecordMetadata:
         """Wait, and return where the record is; not for use on the client's own loop.
@@ -178,15 +182,16 @@ class Sent:
         >>> producer.send("orders", b"value", partition=0).result(10).partition
         0
         """
-        outcome = self._outcomes.find(self._place)
+        outcome = self._find()
         if outcome is None:
             waiter: concurrent.futures.Future[None] = concurrent.futures.Future()
-            self._outcomes.call(self._place, lambda: waiter.set_result(None))
+            outcomes, place = self
+            outcomes.call(place, lambda: waiter.set_result(None))
             try:
                 waiter.result(timeout_s)
             except concurrent.futures.TimeoutError:
                 raise TimedOut(f"not delivered within {timeout_s} s; it still may be") from None
-            outcome = self._outcomes.find(self._place)
+            outcome = self._find()
         return _value(outcome)
 
     def add_callback(self, callback: Callable[[Sent], None]) -> None:
@@ -194,15 +199,17 @@ class Sent:
 
         >>> producer.send("orders", b"value").add_callback(lambda sent: None)
         """
-        self._outcomes.call(self._place, lambda: callback(self))
+        outcomes, place = self
+        outcomes.call(place, lambda: callback(self))
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
-        outcome = self._outcomes.find(self._place)
+        outcome = self._find()
         if outcome is None:
             waiter, wake = _waiter()
-            self._outcomes.call(self._place, wake)
+            outcomes, place = self
+            outcomes.call(place, wake)
             yield from waiter.__await__()
-            outcome = self._outcomes.find(self._place)
+            outcome = self._find()
         return _value(outcome)
 
 

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 SENT_MAX: Final = 64
 """Messages without an answer whose time is remembered; older ones can only shorten the lease."""
 
+PATIENCES: Final = 4
+"""So often within a session timeout may a coordinator that does not answer be looked for."""
+
 _OUT: Final = {ErrorCode.UNKNOWN_MEMBER, ErrorCode.STALE_MEMBER_EPOCH}
 _FINAL: Final = {
     ErrorCode.FENCED_INSTANCE,
@@ -137,6 +140,8 @@ class Membership:
     _sent_ms: dict[int, float] = field(default_factory=dict)
     _lease_ms: float | None = None
     _speak_ms: float = 0
+    _asked_ms: float | None = None
+    """When the first message that is not answered yet was said on this stream."""
     _progress_ms: float = 0
 
     def start(self, now_ms: float) -> list[Intention]:
@@ -151,6 +156,7 @@ class Membership:
         if self.has_ended or self.is_parked:
             return []
         self._is_connected = True
+        self._asked_ms = None
         return [self._say(now_ms, everything=True)]
 
     def on_disconnected(self) -> list[Intention]:
@@ -284,11 +290,15 @@ class Membership:
             waits.append(self._progress_ms + self.config.processing_timeout_ms)
         return min(waits, default=float("inf"))
 
+    def is_over(self, now_ms: float) -> bool:
+        """Whether the session has run out, and `on_time` has not noticed yet."""
+        return self._lease_ms is not None and now_ms >= self._lease_ms
+
     def on_time(self, now_ms: float) -> list[Intention]:
         """Heartbeat, give up a session that is over, let go of a handler that is stuck."""
         if self.has_ended:
             return []
-        if self._lease_ms is not None and now_ms >= self._lease_ms:
+        if self.is_over(now_ms):
             self._is_connected = False
             return [*self._lose(), Connect()]
         timeout_ms = self.config.processing_timeout_ms
@@ -301,11 +311,23 @@ class Membership:
             return [self._say(now_ms)]
         return []
 
+    @property
+    def patience_ms(self) -> float:
+        return self.config.session_timeout_ms / PATIENCES
+
+    def is_kept_waiting(self, now_ms: float) -> bool:
+        """A coordinator that hangs or is cut off breaks no stream: whoever is not answered asks
+        whether there is another one by now, early enough to keep what it has. One that is only
+        slow is not left: it would take that for a member that is gone.
+        """
+        return self._asked_ms is not None and now_ms - self._asked_ms >= self.patience_ms
+
     def _extend_lease(self, answers: int) -> None:
         sent_ms = self._sent_ms.get(answers)
         if sent_ms is None:
             return
         self._sent_ms = {number: at for number, at in self._sent_ms.items() if number > answers}
+        self._asked_ms = min(self._sent_ms.values(), default=None)
         ends_ms = sent_ms + self.config.session_timeout_ms
         self._lease_ms = ends_ms if self._lease_ms is None else max(self._lease_ms, ends_ms)
 
@@ -318,6 +340,7 @@ class Membership:
     ) -> Say:
         self._number += 1
         self._sent_ms[self._number] = now_ms
+        self._asked_ms = now_ms if self._asked_ms is None else self._asked_ms
         if len(self._sent_ms) > SENT_MAX:
             del self._sent_ms[min(self._sent_ms)]
         self._speak_ms = now_ms + self.config.heartbeat_interval_ms

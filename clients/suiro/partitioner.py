@@ -49,31 +49,35 @@ class Partitioner(Protocol):
 
 
 class StickyChoice:
-    """One partition until about a batch has gone there, then another.
+    """One partition until a batch of it is full, then another.
 
-    Batches stay large that way. The next one is drawn from all the others with equal chance, so
-    that no partition is skipped by an unlucky rhythm (KAFKA-16283), and how fast a broker answers
-    has no say, so a slow one gets no more than its share (KIP-794).
+    Batches stay large that way. Every partition has its turn, in an order that is drawn anew after
+    each round: no rhythm of the sender skips a partition (KAFKA-16283), none is more than a batch
+    ahead of another, and how fast a broker answers has no say, so a slow one gets no more than its
+    share (KIP-794).
     """
 
-    __slots__ = ("_batch_bytes", "_current", "_filled", "_rng")
+    __slots__ = ("_batch_bytes", "_count", "_filled", "_rng", "_round")
 
     def __init__(self, rng: Random, batch_bytes: int) -> None:
         self._rng = rng
         self._batch_bytes = batch_bytes
-        self._current = -1
         self._filled = 0
+        self._count = 0
+        self._round: list[int] = []
+        """Whose turns are left in this round, the last one's is now."""
 
     def choose(self, keys: KeyColumn, size: int, partitions: int) -> int:
         """The same one for all."""
-        if not 0 <= self._current < partitions:
-            self._current = self._rng.randrange(partitions)
-        chosen = self._current
-        self._filled += size
-        if self._filled >= self._batch_bytes and partitions > 1:
-            self._current = (chosen + self._rng.randrange(1, partitions)) % partitions
+        if partitions != self._count:
+            self._count, self._round, self._filled = partitions, [], 0
+        if self._filled and self._filled + size > self._batch_bytes:
+            self._round.pop()
             self._filled = 0
-        return chosen
+        if not self._round:
+            self._round = self._rng.sample(range(partitions), partitions)
+        self._filled += size
+        return self._round[-1]
 
 
 class KeyHash:

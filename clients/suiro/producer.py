@@ -122,7 +122,7 @@ class Producer:
 
     @property
     def asynchronous(self) -> aio.Producer:
-        """The producer behind this one, in the loop of the sync clients."""
+        """Inside the SDK: the producer behind this one, in the loop of the sync clients."""
         return self._producer
 
     # -- transactions -----------------------------------------------------------------------------

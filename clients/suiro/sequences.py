@@ -206,8 +206,13 @@ class PartitionSequence(Generic[T]):
         return self.identity is not None or not self.owner.numbered
 
     def on_identity(self) -> None:
-        """There is a new identity: take it up where nothing is numbered under the old one."""
-        if not self.unresolved and not self._has_gap:
+        """There is a new identity: take it up where nothing is numbered under the old one. What is
+        under way of a transaction that has ended is waited for: the next one must not be numbered
+        as part of it.
+        """
+        if self.unresolved:
+            self._has_gap |= self.owner.identities_end
+        elif not self._has_gap:
             self.identity = None
         self._begin_anew_if_settled()
 
@@ -254,6 +259,13 @@ class Sequences(Generic[T]):
     def wants_identity(self) -> bool:
         """Whether somebody has to ask for one before more can leave."""
         return self.numbered and self.identity is None
+
+    @property
+    def identities_end(self) -> bool:
+        """Whether nothing more is taken under an identity once there is another: that of a
+        transaction is over with it.
+        """
+        return not self._own_epochs
 
     def identify(self, identity: ProducerIdentity) -> None:
         """Who the producer is from now on; what has a number keeps it."""

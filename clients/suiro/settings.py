@@ -250,7 +250,6 @@ KAFKA_NAMES: Final = {
 }
 
 KAFKA_OTHERWISE: Final = {
-    "bootstrap_servers": "the first argument says where to connect",
     "retries": "what fails is tried again until delivery_timeout_ms is over",
     "message_timeout_ms": "it is called delivery_timeout_ms",
     "queue_buffering_max_kbytes": "it is called buffer_memory, in bytes",
@@ -259,6 +258,19 @@ KAFKA_OTHERWISE: Final = {
     "partitioner_class": "it is called partitioner",
 }
 """Names that Kafka's users know, for what is done in another way here."""
+
+
+BOOTSTRAP_NAMES: Final = ("bootstrap_servers", "bootstrap.servers")
+
+
+def take_bootstrap(bootstrap: str | None, given: dict[str, Any]) -> tuple[Address, ...]:
+    """Where to connect: by the first argument, or by the name that Kafka's users know for it."""
+    for name in BOOTSTRAP_NAMES:
+        named = given.pop(name, None)
+        if named is not None and bootstrap is not None:
+            raise InvalidSetting(f"{name} and the first argument both say where to connect")
+        bootstrap = bootstrap or (named if isinstance(named, str | None) else ",".join(named))
+    return parse_bootstrap(bootstrap)
 
 
 def build_settings(kind: type[S], given: dict[str, Any]) -> S:

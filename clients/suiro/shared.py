@@ -17,12 +17,16 @@ if TYPE_CHECKING:
 class SharedWriter(Producer):
     """A producer whose records are part of a shared transaction.
 
-    ```python
-    batch = suiro.SharedBatch("query-1", sequence=7, attempt=uuid4().hex)
-    with suiro.SharedWriter(batch, "task-3", "suiro://localhost") as writer:
-        writer.send_arrow("orders", table)
-        producer_id = writer.prepare()
-    ```
+    >>> batch = suiro.SharedBatch("query-1", sequence=7, attempt="first try")
+    >>> with suiro.SharedWriter(batch, "task-3") as writer:
+    ...     handle = writer.send("orders", b"two apples")
+    ...     producer_id = writer.prepare()
+    >>> with suiro.SharedTransactions() as shared:
+    ...     shared.commit(batch, [producer_id])
+    <Outcome.COMMITTED: 'committed'>
+    >>> suiro.SharedWriter(batch, "task-4")
+    Traceback (most recent call last):
+    suiro.model.errors.AlreadyCommitted: ...
 
     Making one raises AlreadyCommitted when there is nothing left to write, StaleBatch when a later
     batch of the name was committed, and TransactionAborted when this attempt is over. A writer's
@@ -45,13 +49,26 @@ class SharedWriter(Producer):
 
     @property
     def producer_id(self) -> int:
-        """What the commit has to name for this writer to count."""
+        """What the commit has to name for this writer to count.
+
+        >>> batch = suiro.SharedBatch("query-1", sequence=7, attempt="first try")
+        >>> with suiro.SharedWriter(batch, "task-3") as writer:
+        ...     writer.prepare() == writer.producer_id
+        True
+        """
         return self._writer.producer_id
 
     def prepare(self) -> int:
         """Everything is sent: wait until it is stored, and say so; the producer id for the commit.
 
         Raises TransactionAborted if something could not be stored, or if the transaction is over.
+
+        >>> batch = suiro.SharedBatch("query-1", sequence=7, attempt="first try")
+        >>> with suiro.SharedWriter(batch, "task-3") as writer:
+        ...     handle = writer.send("orders", b"two apples")
+        ...     producer_id = writer.prepare()
+        >>> handle.succeeded()
+        True
         """
         return self._loop.run(self._writer.prepare())
 
@@ -59,10 +76,13 @@ class SharedWriter(Producer):
 class SharedTransactions:
     """For whoever leads the writers: decides, and asks what was decided.
 
-    ```python
-    with suiro.SharedTransactions("suiro://localhost") as shared:
-        shared.commit(batch, producer_ids)
-    ```
+    >>> batch = suiro.SharedBatch("query-1", sequence=7, attempt="first try")
+    >>> with suiro.SharedWriter(batch, "task-3") as writer:
+    ...     producer_id = writer.prepare()
+    >>> with suiro.SharedTransactions() as shared:
+    ...     outcome = shared.commit(batch, [producer_id])
+    ...     shared.last_committed("query-1")
+    7
     """
 
     def __init__(self, bootstrap: str | None = None) -> None:
@@ -80,20 +100,55 @@ class SharedTransactions:
 
         Raises TransactionAborted if the attempt is over, StaleBatch if a later batch was committed,
         InvalidTransaction if a writer that should count has not said `prepare`.
+
+        >>> batch = suiro.SharedBatch("query-1", sequence=7, attempt="first try")
+        >>> with suiro.SharedWriter(batch, "task-3") as writer:
+        ...     producer_id = writer.prepare()
+        >>> with suiro.SharedTransactions() as shared:
+        ...     first = shared.commit(batch, [producer_id])
+        ...     again = shared.commit(batch, [producer_id])
+        >>> str(first), str(again)
+        ('committed', 'already committed')
         """
         return self._loop.run(self._shared.commit(batch, producer_ids))
 
     def abort(self, batch: SharedBatch) -> Outcome:
         """End the attempt; without one, whatever attempt of the sequence is open. Undoes nothing
         that was committed.
+
+        >>> batch = suiro.SharedBatch("query-1", sequence=7, attempt="first try")
+        >>> with suiro.SharedTransactions() as shared:
+        ...     shared.abort(batch)
+        <Outcome.ABORTED: 'aborted'>
         """
         return self._loop.run(self._shared.abort(batch))
 
     def last_committed(self, name: str) -> int | None:
-        """The newest committed sequence of the name; None if there is none, or all is forgotten."""
+        """The newest committed sequence of the name; None if there is none, or all is forgotten.
+
+        >>> with suiro.SharedTransactions() as shared:
+        ...     print(shared.last_committed("query-1"))
+        None
+        """
         return self._loop.run(self._shared.last_committed(name))
 
+    def wait_completed(self, name: str) -> None:
+        """Until readers are shown what was decided: that is a moment after the decision.
+
+        Raises InvalidTransaction for an unknown name, and TimedOut; what was decided stays so.
+
+        >>> batch = suiro.SharedBatch("query-3", sequence=0, attempt="first")
+        >>> with suiro.SharedTransactions() as shared:
+        ...     outcome = shared.commit(batch, [])
+        ...     shared.wait_completed("query-3")
+        """
+        self._loop.run(self._shared.wait_completed(name))
+
     def close(self) -> None:
+        """Let go of everything.
+
+        >>> suiro.SharedTransactions().close()
+        """
         try:
             self._loop.run(self._shared.close())
         finally:

@@ -72,28 +72,35 @@ class Stager:
         self,
         topic: str,
         value: bytes | None,
-        *,
         key: bytes | None = None,
         headers: Headers | None = None,
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> Sent:
-        """Stage one record."""
+        """Stage one record. (Defaults of arguments that must be named cost a look-up each, so here
+        they need not be.)
+        """
         chunk = self._open.get(topic)
         if chunk is None or chunk.owner != get_ident():
             chunk = self._chunk_of_thread(topic)
         if type(value) is not bytes:
             value = _checked(value, "value")
-        if key is not None and type(key) is not bytes:
-            key = _checked(key, "key")
-        cells = chunk.cells
-        place = len(cells)
+        values = chunk.values
+        place = len(values)
         if headers is not None or partition is not None or timestamp_ms is not None:
             chunk.extras[place] = Extra(_checked_headers(headers), partition, timestamp_ms)
-        cells.extend((value, key, self._now_ns()))
+        if key is None:
+            chunk.times_ns.append(self._now_ns())
+            values.append(value)
+        else:
+            if type(key) is not bytes:
+                key = _checked(key, "key")
+            chunk.has_keys = True
+            chunk.times_ns.append(self._now_ns())
+            values.append((value, key))
         if place >= chunk.last:
             self._look_up(topic, chunk, place)
-        return Sent(chunk.outcomes, place)
+        return Sent((chunk.outcomes, place))
 
     def put(self, topic: str, run: StagedRun) -> None:
         """Stage a whole run, behind what this thread has sent before."""
@@ -208,6 +215,8 @@ class Stager:
                 self.release(item.reserved - rows.size)
                 item.reserved = 0
                 self._learn_size(topic, rows.size / len(rows))
+                # Whoever has filled a chunk before the loop came for it is not done yet.
+                rows.is_followed = len(rows) >= item.limit and rows.size >= CHUNK_BYTES // 2
                 taken.append(rows)
         return taken
 
@@ -218,7 +227,7 @@ class Stager:
     def has_any(self) -> bool:
         """Whether something is staged that the loop has not taken."""
         return any(
-            not isinstance(item, Chunk) or len(item.cells) > item.taken
+            not isinstance(item, Chunk) or len(item.values) > item.taken
             for queue in list(self._queues.values())
             for item in list(queue)
         )
@@ -242,7 +251,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def _checked(item: object, name: str) -> bytes | None:
-    if item is None or isinstance(item, bytes):
+    if isinstance(item, bytes) or item is None:
         return item
     if isinstance(item, bytearray | memoryview):
         return bytes(item)

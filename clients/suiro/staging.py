@@ -1,13 +1,14 @@
 """Records between `send` and their batch: `Chunk` while they are gathered, `Rows` from then on.
 
-A chunk belongs to the thread that opened it: only that thread appends, all of a record in one step,
-so neither a lock nor a signal handler can come between the parts of it. The client's loop takes
-what is there at any time; it closes a chunk by lowering its limit, which the owner sees at its next
-`send`. Everything after that is done for whole runs of records, never for one.
+A chunk belongs to the thread that opened it: only that thread appends, key and value in one step,
+so neither a lock nor a signal handler can come between them. The client's loop takes what is there
+at any time; it closes a chunk by lowering its limit, which the owner sees at its next `send`.
+Everything after that is done for whole runs of records, never for one.
 """
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, TypeVar
@@ -29,10 +30,6 @@ if TYPE_CHECKING:
 RECORD_OVERHEAD: Final = 16
 """Bytes that a record costs beside its key, value and headers; for accounting only."""
 
-CELLS: Final = 3
-"""Of a record in its chunk: value, key, time in nanoseconds. They lie one after the other, so that
-a record makes no object of its own and a column is a slice; its place is that of its first cell.
-"""
 CLOSED: Final = -1
 NS_PER_MS: Final = 1_000_000
 
@@ -49,8 +46,8 @@ class Chunk:
     """Records of one topic, as one thread hands them in."""
 
     __slots__ = (
-        "cells", "extras", "is_closed", "is_left", "last", "limit", "outcomes", "owner", "reserved",
-        "taken",
+        "extras", "has_keys", "is_closed", "is_left", "last", "limit", "outcomes", "owner",
+        "reserved", "taken", "times_ns", "values",
     )  # fmt: skip
 
     def __init__(self, owner: int, limit: int, reserved: int, outcomes: Outcomes) -> None:
@@ -59,7 +56,11 @@ class Chunk:
         self.reserved = reserved
         """Bytes of the buffer that are set aside for it."""
         self.outcomes = outcomes
-        self.cells: list[Any] = []
+        self.values: list[Any] = []
+        """A record without a key makes no object of its own; one with a key is both in a tuple."""
+        self.times_ns: list[int] = []
+        """When each was sent; one more than there are values while the owner is between the two."""
+        self.has_keys = False
         self.extras: dict[int, Extra] = {}
         self.last = 0
         """The owner looks up once it has appended a record at this place or beyond."""
@@ -70,33 +71,35 @@ class Chunk:
 
     def begin(self) -> None:
         """The owner's part, after the first record: go on without looking up until it is full."""
-        self.last = CELLS * (self.limit - 1)
+        self.last = self.limit - 1
         if self.is_closed:
             self.last = CLOSED
 
     def take(self) -> Rows | None:
         """The loop's part: what has come since the last time. The owner adds one more at most."""
-        start, end = self.taken, len(self.cells)
+        start, end = self.taken, len(self.values)
         if start == end:
             return None
         self.is_closed = True
         self.last = CLOSED
-        end = len(self.cells)
-        fresh = self.cells[start:end]
-        self.cells[start:end] = [None] * (end - start)
-        keys = fresh[1::CELLS]
+        end = len(self.values)
+        values, keys = self.values[start:end], None
+        self.values[start:end] = [None] * (end - start)
         self.taken = end
-        rows = Rows(
-            self.outcomes,
-            range(start, end, CELLS),
-            fresh[0::CELLS],
-            None if keys.count(None) == len(keys) else keys,
-            np.array(fresh[2::CELLS], np.int64) // NS_PER_MS,
-        )
+        if self.has_keys:
+            values, keys = _unpair(values)
+        times_ns = np.frombuffer(array("q", self.times_ns[start:end]), np.int64)
+        rows = Rows(self.outcomes, range(start, end), values, keys, times_ns // NS_PER_MS)
         if self.extras:
             rows.add_extras({p: self.extras.pop(p) for p in list(self.extras) if p < end})
         rows.size = rows.measure()
         return rows
+
+
+def _unpair(cells: list[Any]) -> tuple[list[bytes | None], list[bytes | None]]:
+    """Values and keys of cells of which some have keys."""
+    pairs = [cell if type(cell) is tuple else (cell, None) for cell in cells]
+    return [value for value, _ in pairs], [key for _, key in pairs]
 
 
 @dataclass(slots=True)
@@ -112,6 +115,7 @@ class Rows:
     partitions: NDArray[np.int64] | None = None
     """Where the sender wants them; -1: not said."""
     size: int = 0
+    is_followed: bool = False
 
     def __len__(self) -> int:
         return len(self.values)
@@ -119,7 +123,7 @@ class Rows:
     def add_extras(self, extras: dict[int, Extra]) -> None:
         start, count = int(self.places[0]), len(self)
         for place, (headers, partition, timestamp_ms) in extras.items():
-            row = (place - start) // CELLS
+            row = place - start
             if headers is not None:
                 self.headers = self.headers or [()] * count
                 self.headers[row] = headers
@@ -131,9 +135,9 @@ class Rows:
                 self.timestamps_ms[row] = timestamp_ms
 
     def measure(self) -> int:
-        size = sum(map(len, filter(None, self.values))) + RECORD_OVERHEAD * len(self)
+        size = _bytes_of(self.values) + RECORD_OVERHEAD * len(self)
         if self.keys is not None:
-            size += sum(map(len, filter(None, self.keys)))
+            size += _bytes_of(self.keys)
         if self.headers is not None:
             pairs = chain.from_iterable(self.headers)
             size += sum(len(name) + len(value or b"") for name, value in pairs)
@@ -201,6 +205,13 @@ class Rows:
 
     def to_list(self) -> Sequence[bytes | None]:
         return self.keys if self.keys is not None else [None] * len(self)
+
+
+def _bytes_of(column: Sequence[bytes | None]) -> int:
+    try:
+        return sum(map(len, column))  # type: ignore[arg-type]
+    except TypeError:  # some are null, which takes twice as long
+        return sum(map(len, filter(None, column)))
 
 
 class Divisible(Protocol):

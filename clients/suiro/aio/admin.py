@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from suiro._proto import admin_pb2 as pb
 from suiro._proto.common_pb2 import TopicPartition as WirePartition
+from suiro.aio.cluster_view import look
+from suiro.aio.disks import LogDirectoryInfo, log_directories, move_replica
 from suiro.aio.group_admin import GroupAdmin
 from suiro.aio.log_admin import delete_records, delete_records_before_time
 from suiro.aio.moving import moving_partitions
 from suiro.aio.txn_admin import TxnAdmin
 from suiro.client_env import real_env
 from suiro.connection import Connection
-from suiro.model.errors import ReassignmentInProgress, TimedOut, UnknownBroker
+from suiro.model.errors import InvalidRequest, ReassignmentInProgress, TimedOut, UnknownBroker
 from suiro.model.ids import NodeId, TopicPartition
 from suiro.reassign_plan import Holder, Placed, drain, spread, with_replication_factor
 from suiro.retry import Backoff
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from suiro.aio.moving import Moving
     from suiro.client_env import ClientEnv
+    from suiro.cluster_view import ClusterView
     from suiro.connection import TopicInfo
     from suiro.model.error_base import SuiroError
     from suiro.reassign_plan import Plan
@@ -148,18 +151,43 @@ class Admin:
         await self.connection.refresh([name], timeout_s=self.timeout_s)
         return self.connection.topics[name]
 
-    async def describe_configs(self, topic: str) -> dict[str, pb.ConfigEntry]:
-        """Every setting of a topic, by name.
+    async def describe_configs(
+        self, topic: str | None = None, *, broker: int | None = None
+    ) -> dict[str, pb.ConfigEntry]:
+        """Every setting of a topic, of a broker, or of the cluster if neither is named, by name.
 
         >>> configs = await admin.describe_configs("fruit")
         >>> configs["min.insync.replicas"].value
         '1'
         """
-        reply = await self.ask(
-            AdminMethods.DESCRIBE_CONFIGS,
-            pb.DescribeConfigsRequest(resource=pb.TOPIC, name=topic),
-        )
+        resource, name = _config_resource(topic, broker)
+        request = pb.DescribeConfigsRequest(resource=resource, name=name)
+        reply = await self.ask(AdminMethods.DESCRIBE_CONFIGS, request)
         return {entry.key: entry for entry in reply.entries}
+
+    async def alter_configs(
+        self,
+        changes: Mapping[str, str | None],
+        *,
+        topic: str | None = None,
+        broker: int | None = None,
+        validate_only: bool = False,
+    ) -> None:
+        """Set settings of a topic, of a broker, or of the cluster; None takes one back. All of them
+        or none. They hold at once, without a restart.
+
+        >>> await admin.alter_configs({"retention.ms": "3600000"}, topic="fruit")
+        >>> (await admin.describe_configs("fruit"))["retention.ms"].source
+        'topic'
+        """
+        resource, name = _config_resource(topic, broker)
+        request = pb.AlterConfigsRequest(resource=resource, name=name, validate_only=validate_only)
+        for key, value in changes.items():
+            if value is None:
+                request.unset.append(key)
+            else:
+                request.set[key] = value
+        await self.ask(AdminMethods.ALTER_CONFIGS, request)
 
     async def describe_cluster(self) -> pb.DescribeClusterReply:
         """The nodes of the cluster.
@@ -169,6 +197,34 @@ class Admin:
         [1]
         """
         return await self.ask(AdminMethods.DESCRIBE_CLUSTER, pb.DescribeClusterRequest())
+
+    async def look(self) -> ClusterView:
+        """Nodes, topics and the quorum at one glance; `suiro.cluster_view` judges by it.
+
+        >>> view = await admin.look()
+        >>> [node.node_id for node in view.nodes]
+        [1]
+        """
+        return await look(self)
+
+    async def log_directories(self) -> list[LogDirectoryInfo]:
+        """The log directories of every broker, what is in them, and what is free.
+
+        >>> directories = await admin.log_directories()
+        >>> [directory.broker for directory in directories]
+        [1]
+        """
+        return await log_directories(self.connection)
+
+    async def move_replica(self, partition: TopicPartition, *, broker: int, to: str) -> None:
+        """Start to move a broker's replica to another of its log directories, given by its path.
+        `log_directories` shows how far it is.
+
+        >>> where = suiro.TopicPartition("fruit", 0)
+        >>> path = (await admin.log_directories())[0].path
+        >>> await admin.move_replica(where, broker=1, to=path)
+        """
+        await move_replica(self.connection, partition, NodeId(broker), to)
 
     # -- leaders and replicas ---------------------------------------------------------------------
 
@@ -333,7 +389,7 @@ class Admin:
             raise TimedOut(f"{topic}: the brokers have not heard of the change yet") from None
 
     async def ask(self, method: Method[Q, R], request: Q) -> R:
-        """One call of the Admin service, at whichever broker answers."""
+        """Inside the SDK: one call of the Admin service, at whichever broker answers."""
         return await self.connection.any_broker(method, request, timeout_s=self.timeout_s)
 
 
@@ -376,3 +432,11 @@ def _raise_first(results: Iterable[pb.ElectionResult]) -> None:
     """Each partition stands for itself: the others are on their way all the same."""
     for result in results:
         raise_if_error(result.error)
+
+
+def _config_resource(topic: str | None, broker: int | None) -> tuple[Any, str]:
+    if topic is not None and broker is not None:
+        raise InvalidRequest("settings of a topic or of a broker, not of both")
+    if topic is not None:
+        return pb.TOPIC, topic
+    return (pb.CLUSTER, "") if broker is None else (pb.BROKER, str(broker))

@@ -17,7 +17,7 @@ from suiro.connection import Connection
 from suiro.membership import Lost, Revoke
 from suiro.model.errors import ClientClosed, InvalidRequest
 from suiro.model.ids import TopicPartition
-from suiro.settings import ConsumerSettings, build_settings, parse_bootstrap
+from suiro.settings import ConsumerSettings, build_settings, take_bootstrap
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
@@ -69,10 +69,11 @@ class Consumer:
         env: ClientEnv | None = None,
         **given: Any,
     ) -> None:
+        addresses = take_bootstrap(bootstrap, given)
         self.settings = settings or build_settings(ConsumerSettings, given)
         env = env or real_env()
         self.connection = Connection(
-            parse_bootstrap(bootstrap),
+            addresses,
             env.transport,
             client_id=self.settings.client_id,
             rng=env.rng,
@@ -121,12 +122,14 @@ class Consumer:
 
     @property
     def fetcher(self) -> Fetcher:
+        """Inside the SDK: what keeps the buffers full."""
         if self._fetcher is None:
             raise ClientClosed("the consumer is not open: use it in an `async with`")
         return self._fetcher
 
     @property
     def group(self) -> GroupMember:
+        """Inside the SDK: this consumer as a member of its group."""
         if self._group is None:
             raise InvalidRequest("this consumer has no group_id")
         return self._group
@@ -341,6 +344,7 @@ class Consumer:
     def take_columns(
         self, max_records: int | None = None
     ) -> list[tuple[TopicPartition, list[ColumnRun]]]:
+        """Inside the SDK: what has arrived, undecoded."""
         return self.fetcher.take_columns(max_records or self.settings.max_arrow_records)
 
     async def __aiter__(self) -> AsyncIterator[Record]:
@@ -358,6 +362,8 @@ class Consumer:
 
     async def _settle_events(self) -> None:
         """Deal with what the group says, in order."""
+        if self._group is not None and self._group.has_overslept:
+            self._group.wake_up()
         while self._group is not None and (event := self._group.next_event()) is not None:
             if isinstance(event, Begin):
                 self._group.begin(event)
@@ -367,6 +373,7 @@ class Consumer:
                 await self.let_go(event)
 
     async def let_go(self, event: Revoke | Lost) -> None:
+        """Inside the SDK: the application has been told."""
         if isinstance(event, Revoke):
             await self.group.give_up(event.partitions)
         else:
@@ -397,7 +404,9 @@ class Consumer:
         return False
 
     def ready_in_s(self, waited_s: float) -> float | None:
-        """When a poll that has waited so long should go on; None: when something arrives."""
+        """Inside the SDK: when a poll that has waited so long should go on; None: when something
+        arrives.
+        """
         if self._group is not None and self._group.has_events:
             return 0.0
         return self.fetcher.ready_in_s(waited_s)

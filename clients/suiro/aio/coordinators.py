@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from suiro._proto import groupcoord_pb2 as group_pb
 from suiro._proto import txncoord_pb2 as txn_pb
+from suiro.attempts import until_done
 from suiro.model.error_base import SuiroError
-from suiro.model.errors import ConcurrentTransaction, TimedOut
+from suiro.model.errors import ConcurrentTransaction
 from suiro.model.ids import Address
 from suiro.retry import Backoff
 from suiro.transport.methods import GroupCoordinatorMethods, TxnCoordinatorMethods
@@ -23,7 +24,14 @@ if TYPE_CHECKING:
 Q = TypeVar("Q")
 R = TypeVar("R")
 
-CALL_TIMEOUT_S = 10.0
+CALL_TIMEOUT_S = 2.0
+"""One that hangs is replaced when its session as a node ends, after 3 s: asked a second time at
+most, the caller is with the next one soon after.
+"""
+
+AGAIN_S_MAX = 0.2
+"""Between two questions while a coordinator is being replaced, which takes about a second."""
+
 COMPLETING_S = 0.005
 """The markers of the transaction before are on their way: a matter of milliseconds."""
 
@@ -48,10 +56,6 @@ class Coordinators:
             self._owners[name] = found
         return self._owners[name]
 
-    async def everyone(self, *, timeout_s: float) -> list[Address]:
-        """All coordinators of this kind."""
-        return (await self._ask("", timeout_s))[1]
-
     def forget(self, name: str) -> None:
         """It may have moved."""
         self._owners.pop(name, None)
@@ -61,27 +65,48 @@ class Coordinators:
 
         A call that timed out may have been carried out, so a request must bear being made twice.
         """
-        backoff = Backoff(self._connection.rng)
-        last: SuiroError | None = None
-        try:
-            async with asyncio.timeout(timeout_s):
-                while True:
-                    try:
-                        address = await self.owner(name, timeout_s=timeout_s)
-                        return await self._connection.transport.call(
-                            address, method, request, timeout_s=min(timeout_s, CALL_TIMEOUT_S)
-                        )
-                    except SuiroError as error:
-                        if not error.retriable:
-                            raise
-                        last = error
-                    if isinstance(last, ConcurrentTransaction):
-                        await asyncio.sleep(COMPLETING_S)
-                        continue
+
+        async def attempt() -> R:
+            while True:
+                address = await self.owner(name, timeout_s=timeout_s)
+                try:
+                    return await self._connection.transport.call(
+                        address, method, request, timeout_s=min(timeout_s, CALL_TIMEOUT_S)
+                    )
+                except ConcurrentTransaction:
+                    await asyncio.sleep(COMPLETING_S)
+                except SuiroError:
                     self.forget(name)
-                    await asyncio.sleep(backoff.next_s())
-        except TimeoutError:
-            raise (last or TimedOut(f"{method} was not answered in {timeout_s:g} s")) from None
+                    raise
+
+        return await until_done(
+            attempt,
+            timeout_s=timeout_s,
+            backoff=Backoff(self._connection.rng, most_s=AGAIN_S_MAX),
+            late=f"{method} was not answered in {timeout_s:g} s",
+        )
+
+    async def call_everyone(
+        self, method: Method[Q, R], request: Q, *, timeout_s: float
+    ) -> list[tuple[Address, R]]:
+        """Ask all coordinators of this kind. If one cannot answer yet, such as while it takes a
+        shard over, all are asked again: an answer without its part would look complete.
+        """
+
+        async def attempt() -> list[tuple[Address, R]]:
+            _, everyone = await self._ask("", timeout_s)
+            call = self._connection.transport.call
+            replies = await asyncio.gather(
+                *(call(address, method, request, timeout_s=CALL_TIMEOUT_S) for address in everyone)
+            )
+            return list(zip(everyone, replies, strict=True))
+
+        return await until_done(
+            attempt,
+            timeout_s=timeout_s,
+            backoff=Backoff(self._connection.rng, most_s=AGAIN_S_MAX),
+            late=f"{method} was not answered by all in {timeout_s:g} s",
+        )
 
 
 def groups(connection: Connection) -> Coordinators:

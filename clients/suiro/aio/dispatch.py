@@ -175,7 +175,8 @@ class Dispatcher:
             self._end(ticket, error)
         elif fate is Fate.RENUMBERED:
             batch.encoded = None
-        if not error.retriable:
+        if not error.retriable and fate is not Fate.DROPPED:
+            # Of a dropped one the gate has heard; by now it may be at the next transaction.
             self._tell_gate(error)
         self._identify_if_needed()
         if error.retriable:
@@ -202,7 +203,7 @@ class Dispatcher:
             return ticket, None
         if not sequence.may_take() or (self.gate and not self.gate.admits(partition)):
             return None, None
-        due_ms = 0.0 if idle else self._accumulator.due_in_ms(partition, now_ms)
+        due_ms = self._accumulator.due_in_ms(partition, now_ms, idle=idle)
         if due_ms > 0:
             return None, due_ms
         batch = self._accumulator.take(partition)

@@ -62,15 +62,13 @@ class Progress:
 class ExactlyOnce:
     """Reads with a consumer of a group, writes with a transactional producer.
 
-    ```python
-    def double(records: Sequence[Record]) -> None:
-        for record in records:
-            producer.send("out", record.value * 2, key=record.key)
-
-    copying = ExactlyOnce(consumer, producer, double)
-    while True:
-        await copying.step()
-    ```
+    >>> def eat(records):
+    ...     for record in records:
+    ...         producer.send("eaten", record.value, key=record.key)
+    >>> consumer.subscribe("fruit")
+    >>> async with aio.Producer(transactional_id="eating") as producer:
+    ...     await aio.ExactlyOnce(consumer, producer, eat).step(20)
+    2
 
     `work` only sends; it does not flush or commit. The consumer does not commit by itself
     (`enable_auto_commit=False`). After a failure of any kind the next step reads again what was not
@@ -89,6 +87,11 @@ class ExactlyOnce:
         A transaction that the cluster lost is 0, and is tried again by the next step; after
         `LOST_MAX` in a row the reason is raised. So is whatever `work` raises, and ProducerFenced
         when another instance has taken over.
+
+        >>> consumer.subscribe("fruit")
+        >>> async with aio.Producer(transactional_id="eating") as producer:
+        ...     await aio.ExactlyOnce(consumer, producer, lambda records: None).step(20)
+        2
         """
         try:
             await self._progress.go_back()

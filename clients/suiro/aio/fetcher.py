@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("suiro.client")
 
+CREDIT_BYTES_MIN: Final = FETCH_CHUNK_BYTES // 64
+"""Less is not worth a message: it waits for more. Every partition has at least twice as much, so
+the broker can always go on.
+"""
 STAY_NEAR_S: Final = 5.0
 LEADER_S: Final = 15.0
 
@@ -224,7 +228,7 @@ class Fetcher:
 
     def _give_back(self, reading: _Reading) -> None:
         assert reading.buffer is not None
-        credit = reading.buffer.take_credit()
+        credit = reading.buffer.take_credit(CREDIT_BYTES_MIN)
         if not credit:
             return
         if threading.get_ident() == self._loop_thread:
@@ -323,7 +327,7 @@ class Fetcher:
         bound; but never less than one message of the broker's.
         """
         share = self._settings.fetch_max_bytes // max(len(self._reading), 1)
-        return max(min(self._settings.fetch_credit, share), FETCH_CHUNK_BYTES // 32)
+        return max(min(self._settings.fetch_credit, share), 2 * CREDIT_BYTES_MIN)
 
     def _line(self, address: Address) -> FetchLine:
         line = self._lines.get(address)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from suiro._proto import broker_pb2, groupcoord_pb2
+from suiro._proto import groupcoord_pb2
 from suiro._proto.common_pb2 import READ_COMMITTED
 from suiro._proto.common_pb2 import TopicPartition as WirePartition
 from suiro.aio import coordinators
 from suiro.aio.group_offsets import GroupOffsets, OffsetAndMetadata
-from suiro.aio.offsets import Bound, find_offset
+from suiro.aio.offsets import Bound, find_offset, first_record
 from suiro.group_info import (
     GroupInfo,
     GroupListing,
@@ -20,18 +20,14 @@ from suiro.group_info import (
     OffsetReset,
     PartitionLag,
 )
-from suiro.model.batch import walk
-from suiro.model.columns import decode
 from suiro.model.errors import (
     GroupNotEmpty,
     InvalidRequest,
-    LeaderNotAvailable,
     UnknownGroup,
     UnknownTopicOrPartition,
 )
 from suiro.model.ids import Address, TopicPartition
-from suiro.transport.methods import BrokerMethods, GroupCoordinatorMethods
-from suiro.transport.wire_errors import raise_if_error
+from suiro.transport.methods import GroupCoordinatorMethods
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,8 +38,6 @@ if TYPE_CHECKING:
 
 AT_ONCE: Final = 32
 """Partitions that are asked about at the same time."""
-
-FETCH_S: Final = 5.0
 
 
 class GroupAdmin:
@@ -60,18 +54,12 @@ class GroupAdmin:
     async def list_groups(self, states: Iterable[str] = ()) -> list[GroupListing]:
         """Every group of the cluster, or those in one of these states."""
         request = groupcoord_pb2.ListGroupsRequest(states=list(states))
-        everyone = await self._coordinators.everyone(timeout_s=self._timeout_s)
-        replies = await asyncio.gather(
-            *(
-                self._connection.transport.call(
-                    address, GroupCoordinatorMethods.LIST_GROUPS, request, timeout_s=self._timeout_s
-                )
-                for address in everyone
-            )
+        replies = await self._coordinators.call_everyone(
+            GroupCoordinatorMethods.LIST_GROUPS, request, timeout_s=self._timeout_s
         )
         found = [
             GroupListing(each.group, each.state, each.members, address)
-            for address, reply in zip(everyone, replies, strict=True)
+            for address, reply in replies
             for each in reply.groups
         ]
         return sorted(found, key=lambda listing: listing.group)
@@ -137,7 +125,9 @@ class GroupAdmin:
         start, end = await self._bounds(partition)
         if offset is None:
             return PartitionLag(partition, offset, metadata, start, end, None, None)
-        first = await self._first_record(partition, max(offset, start), end)
+        first = await first_record(
+            self._connection, partition, max(offset, start), end, isolation=READ_COMMITTED
+        )
         if first is None:
             return PartitionLag(partition, offset, metadata, start, end, 0, 0.0)
         unread, timestamp_ms = first
@@ -156,44 +146,6 @@ class GroupAdmin:
             isolation=READ_COMMITTED,
             timeout_s=self._timeout_s,
         )
-
-    async def _first_record(
-        self, partition: TopicPartition, offset: int, end: int
-    ) -> tuple[int, int] | None:
-        """Offset and timestamp of the first record from `offset` on that a reader is given."""
-        while offset < end:
-            leader = self._connection.leader(partition)
-            if leader is None:
-                raise LeaderNotAvailable(f"{partition} has no leader")
-            part = broker_pb2.FetchPart(
-                topic=partition.topic,
-                partition=partition.partition,
-                offset=offset,
-                max_bytes=1,
-                last_epoch=-1,
-            )
-            reply = await self._connection.transport.call(
-                leader[1],
-                BrokerMethods.FETCH,
-                broker_pb2.FetchRequest(
-                    hello=self._connection.hello(),
-                    isolation=READ_COMMITTED,
-                    parts=[part],
-                    max_bytes=1,
-                ),
-                timeout_s=FETCH_S,
-            )
-            result = reply.header.results[0]
-            raise_if_error(result.error)
-            for position, _header in walk(reply.body):
-                columns = decode(reply.body, position)
-                index = columns.index_of(offset)
-                if index < len(columns):
-                    return columns.offset_at(index), int(columns.timestamps_ms()[index])
-            if result.next_offset <= offset:
-                return None
-            offset = result.next_offset
-        return None
 
     # -- resets -----------------------------------------------------------------------------------
 

@@ -111,6 +111,17 @@ class GroupMember:
         if self._session is not None:
             self._session.on_progress()
 
+    @property
+    def has_overslept(self) -> bool:
+        """Whether all that it has may be somebody else's by now, and nobody has said so: `wake_up`
+        (in the loop) before records are taken. Other tasks may not have run yet either.
+        """
+        return self._session is not None and self._session.has_overslept
+
+    def wake_up(self) -> None:
+        assert self._session is not None
+        self._session.wake_up()
+
     def next_event(self) -> Begin | Revoke | Lost | None:
         """What to deal with first; raises if the group has thrown this member out for good."""
         return self._inbox.next()

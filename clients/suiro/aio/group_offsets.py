@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from suiro._proto import groupcoord_pb2 as pb
 from suiro._proto.common_pb2 import TopicPartition as WirePartition
-from suiro.model.errors import TimedOut, UnstableOffset
+from suiro.attempts import until_done
+from suiro.model.errors import UnstableOffset
 from suiro.model.ids import TopicPartition
 from suiro.retry import Backoff
 from suiro.transport.methods import GroupCoordinatorMethods
@@ -105,24 +105,20 @@ class GroupOffsets:
         request = pb.FetchOffsetsRequest(
             group=self.group, partitions=wanted, require_stable=require_stable
         )
-        backoff = Backoff(self._connection.rng)
-        last: UnstableOffset | None = None
-        try:
-            async with asyncio.timeout(timeout_s):
-                while True:
-                    reply = await self._coordinators.call(
-                        self.group,
-                        GroupCoordinatorMethods.FETCH_OFFSETS,
-                        request,
-                        timeout_s=timeout_s,
-                    )
-                    try:
-                        return _found(reply)
-                    except UnstableOffset as error:
-                        last = error
-                    await asyncio.sleep(backoff.next_s())
-        except TimeoutError:
-            raise (last or TimedOut(f"the offsets of group {self.group} did not come")) from None
+
+        async def ask() -> dict[TopicPartition, OffsetAndMetadata]:
+            method = GroupCoordinatorMethods.FETCH_OFFSETS
+            return _found(
+                await self._coordinators.call(self.group, method, request, timeout_s=timeout_s)
+            )
+
+        return await until_done(
+            ask,
+            timeout_s=timeout_s,
+            backoff=Backoff(self._connection.rng),
+            late=f"the offsets of group {self.group} did not come",
+            is_worth_it=lambda error: isinstance(error, UnstableOffset),
+        )
 
 
 def _found(reply: pb.FetchOffsetsReply) -> dict[TopicPartition, OffsetAndMetadata]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from suiro.assignor import Assignor
     from suiro.connection import Connection
     from suiro.membership import Intention, Membership
-    from suiro.model.ids import TopicPartition
+    from suiro.model.ids import Address, TopicPartition
     from suiro.transport.api import Stream
 
     Event = Assign | Revoke | Lost | Fail
@@ -76,6 +76,14 @@ class GroupSession:
 
     def subscribe(self, topics: tuple[str, ...], pattern: str) -> None:
         self._carry_out(self.membership.subscribe(topics, pattern, self._now_ms()))
+
+    @property
+    def has_overslept(self) -> bool:
+        """Whether the session ran out while this process stood still; in whatever thread."""
+        return self.membership.is_over(self._now_ms())
+
+    def wake_up(self) -> None:
+        self._carry_out(self.membership.on_time(self._now_ms()))
 
     def on_progress(self) -> None:
         """The application polls; in whatever thread it does."""
@@ -131,6 +139,7 @@ class GroupSession:
                     tasks.create_task(self._send(stream), name="group session out"),
                     tasks.create_task(self._receive(stream, backoff), name="group session in"),
                 ]
+                working.append(tasks.create_task(self._watch(address), name="group owner"))
                 self._carry_out(self.membership.on_connected(self._now_ms()))
                 await self._hang_up.wait()
                 for task in working:
@@ -158,12 +167,22 @@ class GroupSession:
             self._carry_out(self.membership.on_notice(notice, self._now_ms()))
         self._hang_up.set()
 
+    async def _watch(self, address: Address) -> None:
+        """Leave a coordinator that does not answer as soon as there is another one."""
+        while True:
+            await asyncio.sleep(self.membership.patience_ms / 1000)
+            if self.membership.is_kept_waiting(self._now_ms()):
+                group = self.membership.config.group
+                self._coordinators.forget(group)
+                if await self._coordinators.owner(group, timeout_s=FIND_TIMEOUT_S) != address:
+                    self._hang_up.set()
+
     async def _watch_the_clock(self) -> None:
         while True:
             wait_s = (self.membership.next_deadline_ms() - self._now_ms()) / 1000
             await asyncio.sleep(min(max(wait_s, 0.001), LOOK_S_MAX))
             if self._now_ms() >= self.membership.next_deadline_ms():
-                self._carry_out(self.membership.on_time(self._now_ms()))
+                self.wake_up()
 
     # -- intentions -------------------------------------------------------------------------------
 

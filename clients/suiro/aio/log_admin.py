@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
 from suiro._proto import broker_pb2 as pb
 from suiro._proto.common_pb2 import READ_UNCOMMITTED
 from suiro.aio.offsets import find_offset
-from suiro.model.error_base import SuiroError
-from suiro.model.errors import LeaderNotAvailable, TimedOut, UnknownTopicOrPartition
+from suiro.attempts import until_done
+from suiro.model.errors import LeaderNotAvailable, UnknownTopicOrPartition
 from suiro.retry import Backoff
 from suiro.transport.methods import BrokerMethods
 
@@ -61,21 +60,17 @@ async def at_leader(
     timeout_s: float,
 ) -> R:
     """One call of the leader; asked again, perhaps of another broker, while that can help."""
-    backoff = Backoff(connection.rng)
-    last: SuiroError | None = None
-    try:
-        async with asyncio.timeout(timeout_s):
-            while True:
-                try:
-                    await connection.refresh([partition.topic], timeout_s=timeout_s)
-                    return await _ask(connection, partition, method, request)
-                except SuiroError as error:
-                    if not error.retriable:
-                        raise
-                    last = error
-                await asyncio.sleep(backoff.next_s())
-    except TimeoutError:
-        raise (last or TimedOut(f"{partition}: no answer within {timeout_s:g} s")) from None
+
+    async def ask() -> R:
+        await connection.refresh([partition.topic], timeout_s=timeout_s)
+        return await _ask(connection, partition, method, request)
+
+    return await until_done(
+        ask,
+        timeout_s=timeout_s,
+        backoff=Backoff(connection.rng),
+        late=f"{partition}: no answer within {timeout_s:g} s",
+    )
 
 
 async def _ask(

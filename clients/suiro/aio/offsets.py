@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from suiro._proto import broker_pb2 as pb
+from suiro.attempts import until_done
 from suiro.model.batch import walk
 from suiro.model.columns import decode
-from suiro.model.error_base import SuiroError
-from suiro.model.errors import LeaderNotAvailable, TimedOut
+from suiro.model.errors import LeaderNotAvailable
 from suiro.retry import Backoff
 from suiro.transport.methods import BrokerMethods
 from suiro.transport.wire_errors import raise_if_error
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
     from suiro._proto.common_pb2 import Isolation
     from suiro.connection import Connection
     from suiro.model.ids import Address, TopicPartition
+
+FETCH_S: Final = 5.0
 
 
 class Bound(StrEnum):
@@ -52,21 +53,21 @@ async def find_offset(
         query.bound = _BOUNDS[bound]
     else:
         query.timestamp_ms = bound
-    backoff = Backoff(connection.rng)
-    last: SuiroError | None = None
-    try:
-        async with asyncio.timeout(timeout_s):
-            while True:
-                try:
-                    return await _ask(connection, partition, query, isolation)
-                except SuiroError as error:
-                    if not error.retriable:
-                        raise
-                    last = error
-                await asyncio.sleep(backoff.next_s())
-                await connection.refresh([partition.topic], timeout_s=timeout_s)
-    except TimeoutError:
-        raise (last or TimedOut(f"{partition}: no answer within {timeout_s:g} s")) from None
+    is_fresh = True
+
+    async def ask() -> int:
+        nonlocal is_fresh
+        if not is_fresh:
+            await connection.refresh([partition.topic], timeout_s=timeout_s)
+        is_fresh = False
+        return await _ask(connection, partition, query, isolation)
+
+    return await until_done(
+        ask,
+        timeout_s=timeout_s,
+        backoff=Backoff(connection.rng),
+        late=f"{partition}: no answer within {timeout_s:g} s",
+    )
 
 
 async def _ask(
@@ -77,7 +78,7 @@ async def _ask(
         raise LeaderNotAvailable(f"{partition} has no leader")
     request = pb.ListOffsetsRequest(isolation=isolation, queries=[query])
     reply = await connection.transport.call(
-        leader[1], BrokerMethods.LIST_OFFSETS, request, timeout_s=5.0
+        leader[1], BrokerMethods.LIST_OFFSETS, request, timeout_s=FETCH_S
     )
     answer = reply.answers[0]
     raise_if_error(answer.error)
@@ -99,7 +100,7 @@ async def _inside_batch(
         topic=query.topic, partition=query.partition, offset=offset, max_bytes=1, last_epoch=-1
     )
     request = pb.FetchRequest(hello=connection.hello(), parts=[part], max_bytes=1)
-    reply = await connection.transport.call(leader, BrokerMethods.FETCH, request, timeout_s=5.0)
+    reply = await connection.transport.call(leader, BrokerMethods.FETCH, request, timeout_s=FETCH_S)
     raise_if_error(reply.header.results[0].error)
     for position, _header in walk(reply.body):
         columns = decode(reply.body, position)
@@ -107,3 +108,42 @@ async def _inside_batch(
         if len(late):
             return int(columns.offsets()[late[0]])
     return offset
+
+
+async def first_record(
+    connection: Connection,
+    partition: TopicPartition,
+    offset: int,
+    end: int,
+    *,
+    isolation: Isolation,
+) -> tuple[int, int] | None:
+    """Offset and timestamp (ms) of the first record from `offset` on that a reader is given."""
+    while offset < end:
+        leader = connection.leader(partition)
+        if leader is None:
+            raise LeaderNotAvailable(f"{partition} has no leader")
+        part = pb.FetchPart(
+            topic=partition.topic,
+            partition=partition.partition,
+            offset=offset,
+            max_bytes=1,
+            last_epoch=-1,
+        )
+        request = pb.FetchRequest(
+            hello=connection.hello(), isolation=isolation, parts=[part], max_bytes=1
+        )
+        reply = await connection.transport.call(
+            leader[1], BrokerMethods.FETCH, request, timeout_s=FETCH_S
+        )
+        result = reply.header.results[0]
+        raise_if_error(result.error)
+        for position, _header in walk(reply.body):
+            columns = decode(reply.body, position)
+            index = columns.index_of(offset)
+            if index < len(columns):
+                return columns.offset_at(index), int(columns.timestamps_ms()[index])
+        if result.next_offset <= offset:
+            return None
+        offset = result.next_offset
+    return None

@@ -24,7 +24,7 @@ from suiro.model.ids import TopicPartition
 from suiro.model.limits import BATCH_RECORDS_MAX
 from suiro.partitioner import make_partitioner
 from suiro.placing import place
-from suiro.settings import ProducerSettings, build_settings, parse_bootstrap
+from suiro.settings import ProducerSettings, build_settings, take_bootstrap
 from suiro.stager import Stager, no_partition, too_large
 
 if TYPE_CHECKING:
@@ -66,10 +66,11 @@ class Producer:
         env: ClientEnv | None = None,
         **given: Any,
     ) -> None:
+        addresses = take_bootstrap(bootstrap, given)
         self.settings = settings or build_settings(ProducerSettings, given)
         env = env or real_env()
         self.connection = Connection(
-            parse_bootstrap(bootstrap),
+            addresses,
             env.transport,
             client_id=self.settings.client_id,
             create_missing=True,
@@ -203,7 +204,9 @@ class Producer:
             raise TimedOut(f"{self._unsettled} records are not delivered yet") from None
 
     async def room(self) -> None:
-        """Wait until something of the buffer is free. Raises BufferFull after `max_block_ms`."""
+        """Inside the SDK: wait until something of the buffer is free. Raises BufferFull after
+        `max_block_ms`.
+        """
         try:
             async with asyncio.timeout(self.settings.max_block_ms / 1000):
                 while self.stager.buffered > self.settings.buffer_memory // 2:
@@ -237,6 +240,7 @@ class Producer:
 
     @property
     def transactions(self) -> Transactions:
+        """Inside the SDK: the transactions of its id."""
         if not isinstance(self._part, Transactions):
             raise InvalidRequest("this producer has no transactional_id, or is not open")
         return self._part
@@ -334,15 +338,17 @@ class Producer:
         self._part.check_open()
 
     def identify(self, identity: ProducerIdentity) -> None:
+        """Inside the SDK: who writes from now on."""
         self._dispatcher.identify(identity)
 
     def abandon(self, error: SuiroError) -> None:
-        """Fail all that has been sent and not been answered."""
+        """Inside the SDK: fail all that has been sent and not been answered."""
         for topic in self.stager.topics():
             self._refuse(topic, error)
         self._dispatcher.abandon(error)
 
     def wake_lines(self) -> None:
+        """Inside the SDK: there may be something to send."""
         self._dispatcher.wake_lines()
 
     # -- from the stage to the accumulator --------------------------------------------------------

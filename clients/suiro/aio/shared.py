@@ -19,8 +19,14 @@ from suiro.aio.producer import Producer
 from suiro.client_env import real_env
 from suiro.connection import Connection
 from suiro.model.error_base import SuiroError
-from suiro.model.errors import AlreadyCommitted, InvalidTransaction, TransactionAborted
+from suiro.model.errors import (
+    AlreadyCommitted,
+    InvalidTransaction,
+    TimedOut,
+    TransactionAborted,
+)
 from suiro.model.ids import ProducerEpoch, ProducerId, ProducerIdentity, shared_id
+from suiro.retry import Backoff
 from suiro.settings import ProducerSettings, build_settings, parse_bootstrap
 from suiro.transport.methods import TxnCoordinatorMethods
 
@@ -36,11 +42,16 @@ SHARED_TIMEOUT_MS: Final = 3600_000
 ends an older one at once, so it only matters when nobody comes back.
 """
 CALL_S: Final = 60.0
+COMPLETING: Final = ("prepare_commit", "prepare_abort")
 
 
 @dataclass(frozen=True, slots=True)
 class SharedBatch:
-    """What the writers of one try have in common; can be pickled."""
+    """What the writers of one try have in common; can be pickled.
+
+    >>> suiro.SharedBatch("query-1", sequence=7, attempt="first try").sequence
+    7
+    """
 
     name: str
     sequence: int
@@ -49,7 +60,12 @@ class SharedBatch:
 
 
 class Outcome(StrEnum):
-    """What became of a shared transaction."""
+    """What became of a shared transaction.
+
+    >>> with suiro.SharedTransactions() as shared:
+    ...     shared.abort(suiro.SharedBatch("query-1", 7, "first try")) is suiro.Outcome.ABORTED
+    True
+    """
 
     COMMITTED = "committed"
     ABORTED = "aborted"
@@ -60,15 +76,17 @@ class Outcome(StrEnum):
 class SharedWriter(Producer):
     """A producer whose records are part of a shared transaction.
 
-    ```python
-    batch = SharedBatch("query-1", sequence=7, attempt=uuid4().hex)
-    try:
-        async with SharedWriter(batch, "task-3", "suiro://localhost") as writer:
-            writer.send_arrow("orders", table)
-            producer_id = await writer.prepare()
-    except AlreadyCommitted:
-        ...  # an earlier try did it: nothing to write
-    ```
+    >>> batch = aio.SharedBatch("query-1", sequence=7, attempt="first try")
+    >>> async with aio.SharedWriter(batch, "task-3") as writer:
+    ...     handle = writer.send("orders", b"two apples")
+    ...     producer_id = await writer.prepare()
+    >>> async with aio.SharedTransactions() as shared:
+    ...     await shared.commit(batch, [producer_id])
+    <Outcome.COMMITTED: 'committed'>
+    >>> async with aio.SharedWriter(batch, "task-4") as writer:
+    ...     pass
+    Traceback (most recent call last):
+    suiro.model.errors.AlreadyCommitted: ...
 
     Entering raises AlreadyCommitted, StaleBatch when a later batch of the name was committed, and
     TransactionAborted when this attempt is over. A writer's name is used once: one that comes again
@@ -96,6 +114,7 @@ class SharedWriter(Producer):
             attempt=batch.attempt,
             writer=writer,
             timeout_ms=timeout_ms,
+            hello=self.connection.hello(),
         )
         self._joined: _SharedPart | None = None
 
@@ -118,7 +137,13 @@ class SharedWriter(Producer):
 
     @property
     def producer_id(self) -> int:
-        """What the commit has to name for this writer to count."""
+        """What the commit has to name for this writer to count.
+
+        >>> batch = aio.SharedBatch("query-1", sequence=7, attempt="first try")
+        >>> async with aio.SharedWriter(batch, "task-3") as writer:
+        ...     await writer.prepare() == writer.producer_id
+        True
+        """
         assert self._joined is not None, "the writer has not been opened"
         return self._joined.identity.producer_id
 
@@ -126,6 +151,13 @@ class SharedWriter(Producer):
         """Everything is sent: wait until it is stored, and say so; the producer id for the commit.
 
         Raises TransactionAborted if something could not be stored, or if the transaction is over.
+
+        >>> batch = aio.SharedBatch("query-1", sequence=7, attempt="first try")
+        >>> async with aio.SharedWriter(batch, "task-3") as writer:
+        ...     handle = writer.send("orders", b"two apples")
+        ...     producer_id = await writer.prepare()
+        >>> handle.succeeded()
+        True
         """
         assert self._joined is not None, "the writer has not been opened"
         await self.flush()
@@ -133,6 +165,7 @@ class SharedWriter(Producer):
         return self.producer_id
 
     def run_in_background(self, part: _SharedPart) -> None:
+        """Inside the SDK: keep its partitions registered."""
         self._scope.start(part.register_forever(), "register partitions")
 
 
@@ -228,11 +261,13 @@ class _SharedPart:
 class SharedTransactions:
     """For whoever leads the writers: decides, and asks what was decided.
 
-    ```python
-    async with SharedTransactions("suiro://localhost") as shared:
-        if await shared.last_committed("query-1") != 7:
-            await shared.commit(batch, producer_ids)
-    ```
+    >>> batch = aio.SharedBatch("query-1", sequence=7, attempt="first try")
+    >>> async with aio.SharedWriter(batch, "task-3") as writer:
+    ...     producer_id = await writer.prepare()
+    >>> async with aio.SharedTransactions() as shared:
+    ...     outcome = await shared.commit(batch, [producer_id])
+    ...     await shared.last_committed("query-1")
+    7
     """
 
     def __init__(self, bootstrap: str | None = None, *, env: ClientEnv | None = None) -> None:
@@ -254,6 +289,11 @@ class SharedTransactions:
         await self.close()
 
     async def close(self) -> None:
+        """Let go of everything.
+
+        >>> async with aio.SharedTransactions() as shared:
+        ...     await shared.close()
+        """
         await self._connection.transport.close()
 
     async def commit(self, batch: SharedBatch, producer_ids: Iterable[int]) -> Outcome:
@@ -262,6 +302,15 @@ class SharedTransactions:
 
         Raises TransactionAborted if the attempt is over, StaleBatch if a later batch was committed,
         InvalidTransaction if a writer that should count has not said `prepare`.
+
+        >>> batch = aio.SharedBatch("query-1", sequence=7, attempt="first try")
+        >>> async with aio.SharedWriter(batch, "task-3") as writer:
+        ...     producer_id = await writer.prepare()
+        >>> async with aio.SharedTransactions() as shared:
+        ...     first = await shared.commit(batch, [producer_id])
+        ...     again = await shared.commit(batch, [producer_id])
+        >>> str(first), str(again)
+        ('committed', 'already committed')
         """
         already = await self._end(batch, commit=True, producer_ids=tuple(producer_ids))
         return Outcome.ALREADY_COMMITTED if already else Outcome.COMMITTED
@@ -269,23 +318,57 @@ class SharedTransactions:
     async def abort(self, batch: SharedBatch) -> Outcome:
         """End the attempt; without one, whatever attempt of the sequence is open. Undoes nothing
         that was committed.
+
+        >>> batch = aio.SharedBatch("query-1", sequence=7, attempt="first try")
+        >>> async with aio.SharedTransactions() as shared:
+        ...     await shared.abort(batch)
+        <Outcome.ABORTED: 'aborted'>
         """
         already = await self._end(batch, commit=False, producer_ids=())
         return Outcome.ALREADY_COMMITTED if already else Outcome.ABORTED
 
     async def last_committed(self, name: str) -> int | None:
-        """The newest committed sequence of the name; None if there is none, or all is forgotten."""
+        """The newest committed sequence of the name; None if there is none, or all is forgotten.
+
+        >>> async with aio.SharedTransactions() as shared:
+        ...     print(await shared.last_committed("query-1"))
+        None
+        """
         try:
-            reply = await self._found.call(
-                shared_id(name),
-                TxnCoordinatorMethods.DESCRIBE_TRANSACTION,
-                pb.DescribeTransactionRequest(transactional_id=shared_id(name)),
-                timeout_s=CALL_S,
-            )
+            reply = await self._describe(name)
         except InvalidTransaction:
             return None
         sequence = reply.last_committed_sequence
         return None if sequence < 0 else sequence
+
+    async def wait_completed(self, name: str) -> None:
+        """Until readers are shown what was decided: that is a moment after the decision.
+
+        Raises InvalidTransaction for an unknown name, and TimedOut; what was decided stays so.
+
+        >>> batch = aio.SharedBatch("query-2", sequence=0, attempt="first")
+        >>> async with aio.SharedTransactions() as shared:
+        ...     outcome = await shared.commit(batch, [])
+        ...     await shared.wait_completed("query-2")
+        """
+        backoff = Backoff(self._connection.rng, first_s=0.005)
+        try:
+            async with asyncio.timeout(CALL_S):
+                while True:
+                    described = await self._describe(name)
+                    if described.summary.state not in COMPLETING:
+                        return
+                    await asyncio.sleep(backoff.next_s())
+        except TimeoutError:
+            raise TimedOut(f"{name!r} is decided, but not all partitions know of it") from None
+
+    async def _describe(self, name: str) -> pb.DescribeTransactionReply:
+        return await self._found.call(
+            shared_id(name),
+            TxnCoordinatorMethods.DESCRIBE_TRANSACTION,
+            pb.DescribeTransactionRequest(transactional_id=shared_id(name)),
+            timeout_s=CALL_S,
+        )
 
     async def _end(
         self, batch: SharedBatch, *, commit: bool, producer_ids: tuple[int, ...]

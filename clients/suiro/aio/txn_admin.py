@@ -47,21 +47,12 @@ class TxnAdmin:
     ) -> list[TxnListing]:
         """Every transactional id, or those in these states or with one open for so long."""
         request = pb.ListTransactionsRequest(states=states, older_than_ms=older_than_ms)
-        everyone = await self._coordinators.everyone(timeout_s=self._timeout_s)
-        replies = await asyncio.gather(
-            *(
-                self._connection.transport.call(
-                    address,
-                    TxnCoordinatorMethods.LIST_TRANSACTIONS,
-                    request,
-                    timeout_s=self._timeout_s,
-                )
-                for address in everyone
-            )
+        replies = await self._coordinators.call_everyone(
+            TxnCoordinatorMethods.LIST_TRANSACTIONS, request, timeout_s=self._timeout_s
         )
         found = [
             _listing(summary, address)
-            for address, reply in zip(everyone, replies, strict=True)
+            for address, reply in replies
             for summary in reply.transactions
         ]
         return sorted(found, key=lambda listing: listing.transactional_id)

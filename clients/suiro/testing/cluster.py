@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import random
-import shutil
 import signal
 import tempfile
 from pathlib import Path
@@ -26,6 +25,7 @@ from suiro.consumer import Consumer
 from suiro.model.errors import InvalidRequest
 from suiro.model.ids import Address, NodeId
 from suiro.producer import Producer
+from suiro.testing.keeper import Keeper
 from suiro.testing.links import CLIENT, HOST, Links
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ START_TIMEOUT_S: Final = 60.0
 
 class Cluster:
     """One broker with everything else in the same process, or several brokers and one more process,
-    `head`, for the rest. Its data is in a directory that goes away with it.
+    `head`, for the rest. Its data is in a directory that goes away with it. Nothing of it outlives
+    the process that made it, however that ends.
 
     Brokers are named by their number, from 1 on. What is cut, paused or killed stays so until it is
     healed, resumed or restarted.
@@ -62,11 +63,12 @@ class Cluster:
         self._topics = itertools.count(1)
         self._nodes: dict[str, LocalNode] = {}
         self._links = Links(self._pids)
+        self._keeper = Keeper(str(self.directory) if self._made else "")
         self._replicas = min(3, brokers)
         try:
             self._lay_out(brokers)
         except BaseException:
-            self._links.close()
+            self._close()
             raise
 
     # -- its life ---------------------------------------------------------------------------------
@@ -78,7 +80,7 @@ class Cluster:
         """
         down = [node for node in self._nodes.values() if not node.is_running]
         for node in down:
-            node.start()
+            self._start(node)
         for node in down:
             node.wait_ready(START_TIMEOUT_S)
 
@@ -91,11 +93,8 @@ class Cluster:
         """
         for node in self._nodes.values():
             if node.is_running:
-                node.signal(signal.SIGCONT)
-                node.kill()
-        self._links.close()
-        if self._made:
-            shutil.rmtree(self.directory, ignore_errors=True)
+                self._kill(node)
+        self._close()
 
     def __enter__(self) -> Self:
         try:
@@ -200,7 +199,7 @@ class Cluster:
         >>> cluster.kill(1)
         >>> cluster.restart(1)
         """
-        self._running(node).kill()
+        self._kill(self._running(node))
 
     def restart(self, node: int | str) -> None:
         """Start it again with what its disk has; it is killed first if it runs. Returns once it
@@ -210,9 +209,8 @@ class Cluster:
         """
         found = self._node(node)
         if found.is_running:
-            found.signal(signal.SIGCONT)
-            found.kill()
-        found.start()
+            self._kill(found)
+        self._start(found)
         found.wait_ready(START_TIMEOUT_S)
 
     def pause(self, node: int | str) -> None:
@@ -263,6 +261,21 @@ class Cluster:
         return self._node(node).new_log().decode(errors="replace")
 
     # -- inside -----------------------------------------------------------------------------------
+
+    def _start(self, node: LocalNode) -> None:
+        self._links.open(node.name)
+        node.start()
+        assert node.process is not None
+        self._keeper.watch(node.process.pid)
+
+    def _kill(self, node: LocalNode) -> None:
+        node.signal(signal.SIGCONT)
+        node.kill()
+        self._links.shut(node.name)
+
+    def _close(self) -> None:
+        self._links.close()
+        self._keeper.close()
 
     def _names(self, given: Names) -> set[str]:
         if isinstance(given, int | str):

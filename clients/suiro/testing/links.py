@@ -5,7 +5,8 @@ here, and can be held back. A proxy knows who has called it by the owner of the 
 the kernel tells it (/proc): no node has to cooperate, and nothing needs root.
 
 A direction that is cut is silent: bytes wait, as they do when packets get lost, connections stay
-open, and what waited goes on when it is healed.
+open, and what waited goes on when it is healed. The proxy of a node that was killed refuses
+connections: that is how the others learn of its death.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import asyncio
 import contextlib
 import socket
 import threading
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -41,11 +43,22 @@ class Links:
         self._thread = threading.Thread(target=self._loop.run_forever, name="suiro-links")
         self._thread.start()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._servers: list[asyncio.Server] = []
+        self._doors: dict[str, _Door] = {}
 
     def add(self, name: str, port: int) -> int:
-        """A proxy for the node that listens on this port; the port where others find it."""
-        return self._run(self._serve(name, port))
+        """A proxy for the node that listens on this port; the port where others find it. Nobody is
+        let in before `open`.
+        """
+        self._doors[name] = door = _Door(name, port, _bound(0))
+        return door.found_at
+
+    def open(self, name: str) -> None:
+        """The node runs, or is about to."""
+        self._run(self._open(self._doors[name]))
+
+    def shut(self, name: str) -> None:
+        """The node is dead: refuse connections, as its machine would."""
+        self._run(self._shut(self._doors[name]))
 
     def set_cut(self, cut: frozenset[tuple[str, str]]) -> None:
         """Hold back all that goes from the first to the second of these pairs, and nothing else."""
@@ -62,16 +75,21 @@ class Links:
 
     # -- in the loop ------------------------------------------------------------------------------
 
-    async def _serve(self, name: str, port: int) -> int:
+    async def _open(self, door: _Door) -> None:
         def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = self._loop.create_task(self._connect(name, port, reader, writer))
+            task = self._loop.create_task(self._connect(door, reader, writer))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-        server = await asyncio.start_server(connected, HOST, 0, limit=CHUNK_BYTES)
-        self._servers.append(server)
-        found: int = server.sockets[0].getsockname()[1]
-        return found
+        if door.server is None:
+            door.server = await asyncio.start_server(connected, sock=door.socket, limit=CHUNK_BYTES)
+
+    async def _shut(self, door: _Door) -> None:
+        """The port stays ours: a socket that is bound and does not listen refuses."""
+        if door.server is not None:
+            door.server.close()
+            door.server = None
+            door.socket = _bound(door.found_at)
 
     async def _set_cut(self, cut: frozenset[tuple[str, str]]) -> None:
         self._cut = cut
@@ -79,27 +97,30 @@ class Links:
         self._changed = asyncio.Event()
 
     async def _close(self) -> None:
-        for server in self._servers:
-            server.close()
+        for door in self._doors.values():
+            if door.server is not None:
+                door.server.close()
+            door.socket.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _connect(
-        self, name: str, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, door: _Door, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        caller = owner_of(writer.get_extra_info("peername")[1], self._pids())
         with contextlib.closing(writer):
+            peer = writer.get_extra_info("peername")
+            caller = await asyncio.to_thread(owner_of, peer[1], self._pids())
             try:
                 inner_reader, inner_writer = await asyncio.open_connection(
-                    HOST, port, limit=CHUNK_BYTES
+                    HOST, door.port, limit=CHUNK_BYTES
                 )
             except OSError:
                 return  # the node is down: its caller sees the connection end
             with contextlib.closing(inner_writer):
                 await _first_of(
-                    self._pump(reader, inner_writer, (caller, name)),
-                    self._pump(inner_reader, writer, (name, caller)),
+                    self._pump(reader, inner_writer, (caller, door.name)),
+                    self._pump(inner_reader, writer, (door.name, caller)),
                 )
 
     async def _pump(
@@ -111,6 +132,28 @@ class Links:
                     await self._changed.wait()
                 writer.write(data)
                 await writer.drain()
+
+
+@dataclass(slots=True)
+class _Door:
+    """One node's proxy: where the node listens, and where it is found while it runs."""
+
+    name: str
+    port: int
+    socket: socket.socket
+    server: asyncio.Server | None = None
+    found_at: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.found_at = self.socket.getsockname()[1]
+
+
+def _bound(port: int) -> socket.socket:
+    """A socket that has this port, or a free one, and does not listen."""
+    made = socket.socket()
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    made.bind((HOST, port))
+    return made
 
 
 async def _first_of(*works: Coroutine[Any, Any, None]) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from suiro._proto import admin_pb2 as admin
 from suiro._proto import broker_pb2 as broker
 from suiro._proto import controller_pb2 as controller
+from suiro._proto import founding_pb2 as founding
 from suiro._proto import groupcoord_pb2 as groupcoord
+from suiro._proto import node_pb2 as node
 from suiro._proto import raft_pb2 as raft
 from suiro._proto import txncoord_pb2 as txncoord
 from suiro.transport.api import Kind, Method
@@ -87,6 +89,12 @@ class BrokerMethods:
         message_codec(broker.DescribeProducersRequest),
         message_codec(broker.DescribeProducersReply),
     )
+    MOVE_REPLICA = Method(
+        "/suiro.v1.Broker/MoveReplica",
+        Kind.UNARY,
+        message_codec(broker.MoveReplicaRequest),
+        message_codec(broker.MoveReplicaReply),
+    )
     DESCRIBE_REPLICAS = Method(
         "/suiro.v1.Broker/DescribeReplicas",
         Kind.UNARY,
@@ -122,6 +130,12 @@ class ControllerMethods:
         message_codec(controller.AlterPartitionsRequest),
         message_codec(controller.AlterPartitionsReply),
     )
+    REPORT_REPLICAS = Method(
+        "/suiro.v1.Controller/ReportReplicas",
+        Kind.UNARY,
+        message_codec(controller.ReportReplicasRequest),
+        message_codec(controller.ReportReplicasReply),
+    )
     ALLOCATE_PRODUCER_IDS = Method(
         "/suiro.v1.Controller/AllocateProducerIds",
         Kind.UNARY,
@@ -133,6 +147,28 @@ class ControllerMethods:
         Kind.BIDIRECTIONAL,
         message_codec(controller.CallBatch),
         message_codec(controller.AnswerBatch),
+    )
+
+
+class FoundingMethods:
+    """The Founding service."""
+
+    INTRODUCE = Method(
+        "/suiro.v1.Founding/Introduce",
+        Kind.UNARY,
+        message_codec(founding.Introduction),
+        message_codec(founding.Introduction),
+    )
+
+
+class NodeMethods:
+    """The Node service."""
+
+    DESCRIBE = Method(
+        "/suiro.v1.Node/Describe",
+        Kind.UNARY,
+        message_codec(node.DescribeNodeRequest),
+        message_codec(node.DescribeNodeReply),
     )
 
 

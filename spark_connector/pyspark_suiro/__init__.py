@@ -7,7 +7,7 @@ spark.readStream.format("suiro").option("subscribe", "clicks").load()
 
 from __future__ import annotations
 
-from pyspark_suiro.offsets import lag
+from pyspark_suiro.lag import Lag, lag
 from pyspark_suiro.source import SuiroSource as DefaultSource
 
-__all__ = ["DefaultSource", "lag"]
+__all__ = ["DefaultSource", "Lag", "lag"]

@@ -6,7 +6,15 @@ what to do. These errors never travel between clients and nodes: they have no co
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+from suiro.model.errors import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from suiro.model.error_base import SuiroError
+    from suiro.model.ids import Address
 
 
 class ConnectorError(Exception):
@@ -42,3 +50,11 @@ class BadValue(ConnectorError):
 
 class BadRow(ConnectorError):
     """A row cannot be written."""
+
+
+def no_answer(bootstrap: Iterable[Address], error: SuiroError) -> Unavailable:
+    """For the driver: which option to look at."""
+    nodes = ", ".join(str(address) for address in bootstrap)
+    return Unavailable(
+        f"the cluster at {nodes} (option 'bootstrap') does not answer: {error.message}"
+    )

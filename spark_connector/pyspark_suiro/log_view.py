@@ -7,12 +7,15 @@ offset: everything before it is decided, so a planned range can always be read t
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from typing import TYPE_CHECKING, Self
 
 from suiro._proto import broker_pb2 as pb
 from suiro._proto.common_pb2 import READ_COMMITTED, READ_UNCOMMITTED
-from suiro.aio.offsets import find_offset
+from suiro.aio import coordinators
+from suiro.aio.group_offsets import GroupOffsets, OffsetAndMetadata
+from suiro.aio.offsets import find_offset, first_record
 from suiro.client_env import real_env
 from suiro.connection import Connection
 from suiro.loop_thread import LoopThread
@@ -29,7 +32,10 @@ from suiro.retry import Backoff
 from suiro.settings import parse_bootstrap
 from suiro.transport.methods import BrokerMethods
 from suiro.transport.wire_errors import error_from_proto
+from suiro.wall_clock import wall_clock_ms
 
+from pyspark_suiro.errors import no_answer
+from pyspark_suiro.lag import UP_TO_DATE, Lag
 from pyspark_suiro.offsets import Bounds, Place
 from pyspark_suiro.options import Matching, Partitions, Topics
 
@@ -42,6 +48,11 @@ if TYPE_CHECKING:
     from pyspark_suiro.offsets import Offsets
     from pyspark_suiro.options import Selection, SourceOptions
 
+log = logging.getLogger("suiro.spark")
+
+AT_ONCE = 32
+"""Partitions that are asked about at the same time."""
+GROUP_S = 5.0
 MISSING_TOPIC_S = 2.0
 """News of a topic take a moment to reach every broker: so long a missing one is asked for again."""
 
@@ -79,10 +90,7 @@ class LogView:
         try:
             return sorted(self._loop.run(self._places(selection)))
         except (Unavailable, TimedOut) as error:
-            nodes = ", ".join(str(address) for address in self._bootstrap)
-            raise Unavailable(
-                f"the cluster at {nodes} (option 'bootstrap') does not answer: {error.message}"
-            ) from None
+            raise no_answer(self._bootstrap, error) from None
 
     def bounds(self, places: list[Place]) -> Bounds:
         """The first and the latest offset of each."""
@@ -95,6 +103,59 @@ class LogView:
     def at_time(self, times_ms: Mapping[Place, int]) -> Offsets:
         """The first record at or after a time; the latest offset if there is none."""
         return self._loop.run(self._at_time(times_ms))
+
+    def lag(self, done: Offsets, latest: Offsets) -> dict[Place, Lag]:
+        """How far behind each partition is that is not at its end."""
+        behind = {place: at for place, at in done.items() if at < latest.get(place, 0)}
+        return self._loop.run(self._lags(behind, latest))
+
+    def tell_group(self, group: str, offsets: Offsets) -> None:
+        """Commit for a consumer group, for tools to see. Nothing depends on it, so a coordinator
+        that does not answer is no reason to stop; a group that has members of its own is.
+        """
+        try:
+            self._loop.run(self._commit(group, offsets))
+        except SuiroError as error:
+            if not error.retriable:
+                raise
+            log.warning("offsets of group %s are not committed for now: %s", group, error)
+
+    async def _commit(self, group: str, offsets: Offsets) -> None:
+        found = GroupOffsets(self._connection, coordinators.groups(self._connection), group)
+        await found.commit(
+            {
+                TopicPartition(p.topic, p.partition): OffsetAndMetadata(o)
+                for p, o in offsets.items()
+            },
+            timeout_s=GROUP_S,
+        )
+
+    async def _lags(self, behind: Offsets, latest: Offsets) -> dict[Place, Lag]:
+        gate = asyncio.Semaphore(AT_ONCE)
+
+        async def lag(place: Place, at: int) -> Lag:
+            async with gate:
+                return await self._lag(place, at, latest[place])
+
+        found = await asyncio.gather(*(lag(*each) for each in behind.items()))
+        return dict(zip(behind, found, strict=True))
+
+    async def _lag(self, place: Place, at: int, end: int) -> Lag:
+        try:
+            first = await first_record(
+                self._connection,
+                TopicPartition(place.topic, place.partition),
+                at,
+                end,
+                isolation=self._isolation,
+            )
+        except SuiroError as error:
+            log.warning("the lag of %s-%d is not known: %s", place.topic, place.partition, error)
+            return Lag(end - at, None)
+        if first is None:
+            return UP_TO_DATE
+        offset, timestamp_ms = first
+        return Lag(end - offset, max(wall_clock_ms() - timestamp_ms, 0) / 1000)
 
     async def _places(self, selection: Selection) -> list[Place]:
         match selection:

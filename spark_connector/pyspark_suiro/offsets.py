@@ -208,12 +208,3 @@ def _cut(whole: Range, size: int) -> list[Range]:
     count = -(-whole.size // max(size, 1))
     edges = [whole.start + whole.size * i // count for i in range(count + 1)]
     return [Range(whole.place, *pair) for pair in pairwise(edges)]
-
-
-def lag(latest: Mapping[str, Any] | None, done: Mapping[str, Any]) -> dict[str, int]:
-    """Offsets that a query has not read yet, by partition, from the JSON of a progress report."""
-    if not latest:
-        return {}
-    ends = StreamOffset.from_json(done).end
-    behind = StreamOffset.from_json(latest).end
-    return {_name(place): max(end - ends.get(place, 0), 0) for place, end in sorted(behind.items())}

@@ -23,6 +23,7 @@ EARLIEST: Final = -2
 LATEST: Final = -1
 """What stands for an end of the log in the JSON of offsets."""
 
+FORMATS: Final = ("json", "avro", "protobuf", "arrow")
 BOUNDS: Final = {"earliest": EARLIEST, "latest": LATEST}
 DRIVER_TIMEOUT_MS: Final = 8_000.0
 """How long planning waits for the cluster: an unreachable one is an error within seconds."""
@@ -92,10 +93,15 @@ class SourceOptions:
     min_partitions: int
     max_records_per_partition: int
     include_headers: bool
+    group_id: str
+    """A consumer group whose offsets say where the query is; empty: none."""
     isolation: Literal["read_committed", "read_uncommitted"]
     client: tuple[tuple[str, Any], ...]
     value_format: str
     value_schema: str
+    """Fields as Spark writes them, an Avro schema, or the name of a Protobuf message."""
+    value_descriptor: str
+    """Protobuf only: where the file of descriptors is."""
 
     def consumer_settings(self) -> ConsumerSettings:
         """For the tasks; positions are always given, so nothing may ever be reset."""
@@ -121,13 +127,17 @@ def parse_source(given: Mapping[str, str]) -> SourceOptions:
         min_partitions=_count(options, "minPartitions"),
         max_records_per_partition=_count(options, "maxRecordsPerPartition"),
         include_headers=_flag(options, "includeHeaders", False),
+        group_id=options.get("groupid", "").strip(),
         isolation=_isolation(options),
         client=typed_settings(client, CLIENT_SETTINGS),
-        value_format=choice(options, "valueFormat", ("", "json", "arrow")),
-        value_schema=options.get("valueschema", ""),
+        value_format=choice(options, "valueFormat", ("", *FORMATS)),
+        value_schema=options.get("valueschema", "").strip(),
+        value_descriptor=options.get("valuedescriptor", "").strip(),
     )
     if parsed.value_schema and not parsed.value_format:
-        raise InvalidSetting("valueSchema is of no use without valueFormat ('json' or 'arrow')")
+        raise InvalidSetting(f"valueSchema is of no use without valueFormat ({', '.join(FORMATS)})")
+    if parsed.value_descriptor and parsed.value_format != "protobuf":
+        raise InvalidSetting("valueDescriptor is for valueFormat 'protobuf': leave it out")
     parsed.consumer_settings()
     return parsed
 
@@ -138,6 +148,8 @@ def check_batch(options: SourceOptions) -> None:
         raise InvalidSetting("startingOffsets is 'latest': a batch would be empty")
     if options.ending == Everywhere(EARLIEST):
         raise InvalidSetting("endingOffsets is 'earliest': a batch would be empty")
+    if options.group_id:
+        raise InvalidSetting("groupId is for streams: a batch commits no offsets, leave it out")
 
 
 def check_stream(options: SourceOptions) -> None:
@@ -168,17 +180,19 @@ NAMES: Final = (
     "minPartitions",
     "maxRecordsPerPartition",
     "includeHeaders",
+    "groupId",
     "isolation",
     "valueFormat",
     "valueSchema",
+    "valueDescriptor",
 )
 OTHERWISE: Final = {
     "kafka.bootstrap.servers": "it is called 'bootstrap', as in suiro://localhost:9750",
     "path": "name the topics with 'subscribe', 'subscribePattern' or 'assign', not in load()",
     "topic": "reading takes 'subscribe', 'subscribePattern' or 'assign'; 'topic' is for writing",
     "kafka.isolation.level": "it is called 'isolation'",
-    "groupidprefix": "a query belongs to no consumer group: leave it out",
-    "kafka.group.id": "a query belongs to no consumer group: leave it out",
+    "groupidprefix": "a query is no member of a group: leave it out, or see 'groupId'",
+    "kafka.group.id": "it is called 'groupId': a group for which the query commits its offsets",
     "minoffsetspertrigger": "leave it out, and set the trigger's interval instead",
     "maxtriggerdelay": "leave it out, and set the trigger's interval instead",
     "startingoffsetsbytimestampstrategy": "leave it out: a time after the last record is the end",
@@ -330,11 +344,8 @@ def _flag(options: Mapping[str, str], name: str, default: bool) -> bool:
 def choice(options: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str:
     text = options.get(name.lower(), "").strip().lower()
     if text not in allowed:
-        hint = ""
-        if text in {"avro", "protobuf"}:
-            hint = f" (for {text}, read the bytes and use Spark's from_{text})"
         said = " or ".join(f"'{value}'" for value in allowed if value)
-        raise InvalidSetting(f"{name} is '{text}'; it must be {said}{hint}")
+        raise InvalidSetting(f"{name} is '{text}'; it must be {said}")
     return text
 
 

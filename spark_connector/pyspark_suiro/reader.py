@@ -13,6 +13,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from pyspark_suiro.filters import Pushed, push
+from pyspark_suiro.lag import with_lag
 from pyspark_suiro.log_view import LogView
 from pyspark_suiro.offsets import (
     Bounds,
@@ -29,6 +30,7 @@ from pyspark_suiro.planning import plan_batch, plan_start
 from pyspark_suiro.range_reader import RangeReader
 from pyspark_suiro.rows import RowMaker
 from pyspark_suiro.schema import arrow_schema, check_schema
+from pyspark_suiro.values import decoder_of, parser_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -60,13 +62,15 @@ class _Reading:
         self._schema: dict[str, Any] = schema.jsonValue()
         check_schema(self._schema, self.options)
         arrow_schema(self._schema)
+        self._decoder = decoder_of(self.options)
 
     def read_range(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Arrow batches straight from the log."""
         if not isinstance(partition, RangePartition):
             return  # Spark's own, where there is nothing to read
         wanted = partition.wanted
-        maker = RowMaker(wanted.place, arrow_schema(self._schema), self.options.value_format)
+        parse = parser_of(self.options.value_format, self._decoder)
+        maker = RowMaker(wanted.place, arrow_schema(self._schema), parse)
         with RangeReader(self.options, wanted) as reader:
             yield from maker.batches(reader.runs())
 
@@ -109,7 +113,10 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
         check_stream(self.options)
         self._view: LogView | None = None
         self._target: Offsets | None = None
+        self._latest: Offsets = {}
+        self._planned: Offsets = {}
         self._told: list[str] = []
+        self._group_at: Offsets = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_view": None}
@@ -123,7 +130,9 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """The end of the next batch; the start as it was if there is nothing to read."""
-        batch = next_batch(StreamOffset.from_json(start).end, self._bounds())
+        done, bounds = StreamOffset.from_json(start).end, self._bounds()
+        self._tell_group(done)
+        batch = next_batch(done, bounds)
         batch.check(self.options.fail_on_data_loss)
         self._tell(batch.losses)
         offset = batch.offset
@@ -131,14 +140,15 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
             offset = not_beyond(offset, self._target)
         if isinstance(limit, ReadMaxRows):
             offset = limited(offset, limit.max_rows)
+        self._latest, self._planned = bounds.latest, offset.end
         return start if is_empty(offset) else offset.to_json()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         self._target = self._bounds().latest
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        latest = self._bounds().latest
-        return StreamOffset(latest, latest).to_json()
+        """For the progress report, asked for when the next batch has been planned."""
+        return with_lag(self._latest, self._log().lag(self._planned, self._latest))
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """By the end alone, which knows where its batch began."""
@@ -162,6 +172,12 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
         if self._view is None:
             self._view = LogView(self.options)
         return self._view
+
+    def _tell_group(self, done: Offsets) -> None:
+        """Spark plans a batch when those before it are through: so far the query has come."""
+        if self.options.group_id and done != self._group_at:
+            self._log().tell_group(self.options.group_id, done)
+            self._group_at = done
 
     def _tell(self, losses: list[str]) -> None:
         if losses != self._told:

@@ -15,7 +15,6 @@ from suiro.model.arrow import to_arrow
 from suiro.model.batch import TIMESTAMP_TYPE_BIT
 
 from pyspark_suiro.schema import HEADERS, VALUE
-from pyspark_suiro.values import parse_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from suiro.model.columns import Columns
 
     from pyspark_suiro.offsets import Place
+    from pyspark_suiro.values import Parse
 
 ROWS_MIN: Final = 5_000
 BYTES_MAX: Final = 16 * 1024 * 1024
@@ -39,11 +39,11 @@ class Rows:
 
 @dataclass(slots=True)
 class RowMaker:
-    """For one range: the schema to yield, and how values are to be read."""
+    """For one range: the schema to yield, and how values become structs, if they do."""
 
     place: Place
     schema: pa.Schema
-    value_format: str = ""
+    parse: Parse | None = None
     _constants: dict[str, pa.Array] = field(default_factory=dict)
 
     def batches(self, runs: Iterable[Rows]) -> Iterator[pa.RecordBatch]:
@@ -75,15 +75,15 @@ class RowMaker:
 
     def _finish(self, parts: list[pa.RecordBatch]) -> pa.RecordBatch:
         rows = parts[0] if len(parts) == 1 else pa.concat_batches(parts)
-        if self.value_format:
-            rows = self._with_values(rows)
+        if self.parse is not None:
+            rows = self._with_values(rows, self.parse)
         arrays = [self._column(rows, column) for column in self.schema]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
-    def _with_values(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+    def _with_values(self, rows: pa.RecordBatch, parse: Parse) -> pa.RecordBatch:
         first = rows.column("offset")[0].as_py()
         where = f"{self.place.topic}-{self.place.partition} from offset {first} on"
-        return parse_values(rows, self.schema.field(VALUE).type, self.value_format, where)
+        return parse(rows, self.schema.field(VALUE).type, where)
 
     def _column(self, rows: pa.RecordBatch, column: pa.Field) -> pa.Array:
         if column.name == "topic":

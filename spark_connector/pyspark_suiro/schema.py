@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyspark_suiro.options import SourceOptions
+    from pyspark_suiro.values import Decoder
 
 HEADERS: Final = "headers"
 VALUE: Final = "value"
@@ -33,18 +34,19 @@ DDL: Final = {
 """Each column and its type, as Spark writes types."""
 
 
-def source_ddl(options: SourceOptions) -> str:
+def source_ddl(options: SourceOptions, decoder: Decoder | None = None) -> str:
     """The schema of a source whose user gave none."""
     columns = dict(DDL)
     if not options.include_headers:
         del columns[HEADERS]
     if options.value_format:
-        if not options.value_schema:
+        if not options.value_schema and decoder is None:
             raise SchemaMismatch(
                 f"valueFormat is '{options.value_format}': say which fields a value has with the "
                 "option valueSchema, as in 'id LONG, name STRING'"
             )
-        columns[VALUE] = f"struct<{options.value_schema}>"
+        fields = options.value_schema if decoder is None else decoder.fields_ddl()
+        columns[VALUE] = f"struct<{fields}>"
     return ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
 
 

@@ -66,6 +66,7 @@ def parse_sink(given: Mapping[str, str]) -> SinkOptions:
     check_names(options, SINK_NAMES, SINK_OTHERWISE)
     bootstrap, client = client_part(options)
     delivery = choice(options, "delivery", ("", "exactly_once", "at_least_once"))
+    client.setdefault("client.id", _client_id(options.get("queryname", "")))
     parsed = SinkOptions(
         bootstrap=bootstrap,
         topic=options.get("topic", "").strip(),
@@ -75,6 +76,11 @@ def parse_sink(given: Mapping[str, str]) -> SinkOptions:
     )
     build_settings(ProducerSettings, dict(parsed.client))
     return parsed
+
+
+def _client_id(query: str) -> str:
+    """What `suiro txn list` and `describe` show, beside the query's id."""
+    return f"spark-{query}" if query else "spark"
 
 
 def check_columns(schema: Mapping[str, Any], options: SinkOptions) -> None:

@@ -33,7 +33,10 @@ class SuiroSource(DataSource):
         return "suiro"
 
     def schema(self) -> str:
-        return source_ddl(parse_source(self.options))
+        from pyspark_suiro.values import decoder_of
+
+        options = parse_source(self.options)
+        return source_ddl(options, decoder_of(options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         from pyspark_suiro.reader import BatchReader, FilteringBatchReader
@@ -47,11 +50,17 @@ class SuiroSource(DataSource):
         return StreamReader(schema, self.options)
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
+        from pyspark_suiro.sink_check import check_target
         from pyspark_suiro.writer import BatchWriter
 
-        return BatchWriter(schema, self.options, overwrite)
+        writer = BatchWriter(schema, self.options, overwrite)
+        check_target(writer.options)
+        return writer
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802 - Spark's name
+        from pyspark_suiro.sink_check import check_target
         from pyspark_suiro.writer import StreamWriter
 
-        return StreamWriter(schema, self.options)
+        writer = StreamWriter(schema, self.options)
+        check_target(writer.options)
+        return writer

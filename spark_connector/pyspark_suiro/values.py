@@ -1,11 +1,14 @@
-"""Values that are read as structs: lines of JSON, or Arrow streams.
+"""Values that are read as structs: lines of JSON, Arrow streams, Avro, Protobuf.
 
 `json`: each value is one JSON object; fields that the schema does not have are left out, missing
 ones are null. `arrow`: each value is an Arrow IPC stream of any number of rows; each of them
-becomes a row of Spark's, with the key, the offset and the rest of its record.
+becomes a row of Spark's, with the key, the offset and the rest of its record. `avro`, `protobuf`:
+each value is decoded by itself, as there is no way to do it by columns.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -14,16 +17,56 @@ import pyarrow.json as pj
 
 from pyspark_suiro.errors import BadValue
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark_suiro.options import SourceOptions
+
+    Parse = Callable[[pa.RecordBatch, pa.StructType, str], pa.RecordBatch]
+    """Rows, the type of the struct, and where the rows are, for errors."""
+
 VALUE = "value"
 
 
-def parse_values(
-    rows: pa.RecordBatch, kind: pa.StructType, value_format: str, where: str
-) -> pa.RecordBatch:
-    """The rows with `value` as a struct; `where` is for errors."""
+class Decoder(Protocol):
+    """Of one value at a time."""
+
+    def fields_ddl(self) -> str: ...
+
+    def decode(self, value: bytes) -> dict[str, Any]: ...
+
+
+def decoder_of(options: SourceOptions) -> Decoder | None:
+    """For formats that have schemas of their own; made on the driver, can be pickled."""
+    match options.value_format:
+        case "avro":
+            from pyspark_suiro.avro_values import AvroValues
+
+            return AvroValues(options.value_schema)
+        case "protobuf":
+            from pyspark_suiro.protobuf_values import ProtobufValues
+
+            return ProtobufValues.of_file(options.value_descriptor, options.value_schema)
+        case _:
+            return None
+
+
+def parser_of(value_format: str, decoder: Decoder | None) -> Parse | None:
+    """Makes structs of the column `value`; None where it stays bytes."""
+    if decoder is not None:
+        return lambda rows, kind, where: _with_value(rows, _decoded(rows, decoder, kind, where))
     if value_format == "json":
-        return _with_value(rows, _json(rows.column(VALUE), kind, where))
-    return _arrow(rows, kind, where)
+        return lambda rows, kind, where: _with_value(rows, _json(rows.column(VALUE), kind, where))
+    return _arrow if value_format == "arrow" else None
+
+
+def _decoded(rows: pa.RecordBatch, decoder: Decoder, kind: pa.StructType, where: str) -> pa.Array:
+    decode = decoder.decode
+    try:
+        found = [None if v is None else decode(v) for v in rows.column(VALUE).to_pylist()]
+        return pa.array(found, kind)
+    except Exception as error:  # the libraries' own, one for each way to be malformed
+        raise BadValue(f"{where}: a value is not what valueSchema says: {error!r}") from None
 
 
 def _with_value(rows: pa.RecordBatch, values: pa.Array) -> pa.RecordBatch:

@@ -8,13 +8,10 @@ is told so and writes nothing. An abort never undoes a commit.
 
 from __future__ import annotations
 
-import json
 import logging
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 import suiro
@@ -26,6 +23,7 @@ from pyspark.sql.datasource import (
 )
 from suiro.model.errors import AlreadyCommitted, InvalidSetting
 
+from pyspark_suiro.checkpoint import query_of
 from pyspark_suiro.outgoing import by_topic
 from pyspark_suiro.sink_options import check_columns, parse_sink
 
@@ -93,7 +91,9 @@ class _Writing:
                 each.wait()
         return TaskDone(None)
 
-    def commit_all(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+    def commit_all(
+        self, messages: Sequence[WriterCommitMessage | None], *, until_visible: bool = False
+    ) -> None:
         done = [m for m in messages if isinstance(m, TaskDone) and m.batch is not None]
         if not done:
             return
@@ -102,6 +102,8 @@ class _Writing:
         assert all(each.batch == batch for each in done), "tasks of two tries"
         with suiro.SharedTransactions(self.options.bootstrap) as shared:
             outcome = shared.commit(batch, [each.producer_id for each in done])
+            if until_visible:
+                shared.wait_completed(batch.name)
         log.info("batch %d of %s: %s", batch.sequence, batch.name, outcome)
 
     def abort_all(
@@ -132,7 +134,8 @@ class BatchWriter(_Writing, DataSourceArrowWriter):
         return self.write_plainly(iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        self.commit_all(messages)
+        """Whoever reads after `save()` finds what was saved."""
+        self.commit_all(messages, until_visible=True)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         if self.options.is_exactly_once:
@@ -166,12 +169,3 @@ def _property(name: str) -> str:
     value = None if context is None else context.getLocalProperty(name)
     assert value is not None, f"Spark did not set {name}"
     return value
-
-
-def query_of(checkpoint: str) -> str | None:
-    """The id of the query whose checkpoint this is, if it is a directory of this machine."""
-    path = Path(checkpoint.removeprefix("file://").removeprefix("file:")) / "metadata"
-    with suppress(OSError, ValueError, KeyError):
-        said: dict[str, Any] = json.loads(path.read_text())
-        return str(said["id"])
-    return None

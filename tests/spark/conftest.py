@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cluster.local_cluster import Layout, LocalCluster
-from tests.spark.kit import SMALL_SPARK, WHY_NOT_JAVA, worker_environment
+from examples.pipeline.standalone import worker_environment
+from tests.spark.kit import SMALL_SPARK, WHY_NOT_JAVA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    with LocalCluster(tmp_path_factory.mktemp("cluster"), Layout(txns=1)) as running:
+    with LocalCluster(tmp_path_factory.mktemp("cluster"), Layout(groups=1, txns=1)) as running:
         yield running
 
 

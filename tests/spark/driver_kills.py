@@ -8,9 +8,7 @@ read twice after a restart would be missing or there twice.
 from __future__ import annotations
 
 import argparse
-import os
 import random
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,12 +19,15 @@ from pathlib import Path
 import suiro
 
 from cluster.local_cluster import Layout, LocalCluster
-from tests.spark.faults import FAULTS
-from tests.spark.kit import batch, new_topic, options, values, worker_environment
+from tests.spark.faults import kill_driver
+from tests.spark.kill_job import Job
+from tests.spark.kill_matrix import start_driver
+from tests.spark.kit import committed, new_topic
 
 SOURCE, TARGET = "sent", "copied"
 ROWS_PER_ROUND = 4_000
 PARTITIONS = 3
+AFTER_MIN_S, AFTER_MAX_S = 1.0, 25.0
 START_S = 180.0
 END_S = 300.0
 
@@ -46,17 +47,20 @@ def run(cluster: LocalCluster, folder: Path, kills: int, dice: random.Random) ->
     """0 if nothing is missing and nothing is there twice."""
     new_topic(cluster, SOURCE, PARTITIONS)
     new_topic(cluster, TARGET, PARTITIONS)
-    for number in FAULTS:
-        (folder / f"struck-{number}").touch()  # nothing is planted here
+    job = Job(cluster.bootstrap, SOURCE, TARGET, folder, tasks=3)
     sent: list[bytes] = []
-    for number in range(kills):
+    killed = 0
+    while killed < kills:
         sent += _send(cluster, len(sent))
-        after_s = dice.uniform(1.0, 25.0)
-        print(f"kill {number + 1}: {_kill_after(cluster, folder, after_s)}", flush=True)
+        after_s = dice.uniform(AFTER_MIN_S, AFTER_MAX_S)
+        if _kill_after(job, after_s):
+            killed += 1
+            done = len(list((job.checkpoint / "commits").glob("[0-9]*")))
+            print(f"kill {killed}: {after_s:.1f} s, {done} batches in the checkpoint", flush=True)
     sent += _send(cluster, len(sent))
-    job = _start(cluster, folder)
-    assert job.wait(END_S) == 0, (folder / "driver.log").read_text()[-2000:]
-    counts = Counter(values(batch(options(cluster, TARGET))))
+    driver = start_driver(job)
+    assert driver.wait(END_S) == 0, job.log_path.read_text()[-2000:]
+    counts = Counter(committed(cluster, TARGET))
     missing = len(set(sent) - set(counts))
     twice = sum(counts.values()) - len(counts)
     print(f"{kills} drivers killed; of {len(sent)} rows {missing} missing, {twice} duplicates")
@@ -70,40 +74,22 @@ def _send(cluster: LocalCluster, start: int) -> list[bytes]:
     return rows
 
 
-def _start(cluster: LocalCluster, folder: Path) -> subprocess.Popen[bytes]:
-    (folder / "pids").unlink(missing_ok=True)
-    command = [sys.executable, "-m", "tests.spark.kill_job", "--bootstrap", cluster.bootstrap]
-    command += ["--source", SOURCE, "--target", TARGET, "--folder", str(folder)]
-    command += ["--delivery", "exactly_once", "--tasks", "3"]
-    with (folder / "driver.log").open("wb") as log:
-        return subprocess.Popen(
-            command,
-            stdout=log,
-            stderr=log,
-            cwd=Path(__file__).parents[2],
-            env={**os.environ, **worker_environment()},
-        )
-
-
-def _kill_after(cluster: LocalCluster, folder: Path, after_s: float) -> str:
-    """So long after its session is there, kill the driver and its Java process."""
-    job = _start(cluster, folder)
-    pids = folder / "pids"
+def _kill_after(job: Job, after_s: float) -> bool:
+    """So long after its session is there, kill the driver; false if it was through before."""
+    driver = start_driver(job)
+    pids = job.folder / "pids"
     until_s = time.monotonic() + START_S
     while not pids.exists() or not pids.read_text():
-        assert job.poll() is None, (folder / "driver.log").read_text()[-2000:]
+        assert driver.poll() is None, job.log_path.read_text()[-2000:]
         assert time.monotonic() < until_s, "the driver does not start"
         time.sleep(0.05)
     try:
-        code = job.wait(after_s)
+        assert driver.wait(after_s) == 0, job.log_path.read_text()[-2000:]
     except subprocess.TimeoutExpired:
-        for pid in pids.read_text().split():
-            os.kill(int(pid), signal.SIGKILL)
-        job.wait()
-        commits = folder / "checkpoint" / "commits"
-        done = len(list(commits.glob("[0-9]*"))) if commits.exists() else 0
-        return f"after {after_s:.1f} s, {done} batches in the checkpoint"
-    return f"was through before, with {code}"
+        kill_driver(job.folder)
+        driver.wait()
+        return True
+    return False
 
 
 if __name__ == "__main__":

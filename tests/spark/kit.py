@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
-from pathlib import Path
+import time
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,6 +18,8 @@ from pyspark.sql.types import (
     StructType,
     TimestampType,
 )
+from pyspark_suiro.log_view import LogView
+from pyspark_suiro.options import Topics, parse_source
 from pyspark_suiro.reader import BatchReader, StreamReader
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ SCHEMA_WITH_HEADERS = StructType(list(SCHEMA.fields)).add("headers", ArrayType(H
 
 WHY_NOT_JAVA = "" if shutil.which("java") else "Spark needs Java 17, and there is no `java` here"
 
+SETTLED_S = 30.0
+
 SMALL_SPARK: dict[str, Any] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -53,12 +56,6 @@ SMALL_SPARK: dict[str, Any] = {
     "spark.sql.codegen.wholeStage": "false",
 }
 """For short queries: what Spark compiles for long ones costs more than it saves."""
-
-
-def worker_environment() -> dict[str, str]:
-    """For a driver: its workers run this Python, and load PySpark as it is installed."""
-    path = str(Path(__file__).parent / "worker_path")
-    return {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": path}
 
 
 def new_topic(cluster: LocalCluster, name: str, partitions: int = 1) -> str:
@@ -85,6 +82,23 @@ def read(reader: BatchReader | StreamReader, tasks: Sequence[InputPartition]) ->
 def batch(given: dict[str, str], schema: StructType = SCHEMA) -> pa.Table:
     reader = BatchReader(schema, given)
     return read(reader, reader.partitions())
+
+
+def committed(cluster: LocalCluster, topic: str) -> list[bytes]:
+    """All values, once nothing is open any more: a commit is answered when it is decided, a moment
+    before all partitions show it.
+    """
+    given = options(cluster, topic)
+    with (
+        LogView(parse_source(given)) as decided,
+        LogView(parse_source({**given, "isolation": "read_uncommitted"})) as everything,
+    ):
+        places = decided.places(Topics((topic,)))
+        until_s = time.monotonic() + SETTLED_S
+        while decided.bounds(places) != everything.bounds(places):
+            assert time.monotonic() < until_s, f"a transaction of {topic} stays open"
+            time.sleep(0.01)
+    return values(batch(given))
 
 
 def values(table: pa.Table) -> list[bytes]:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark_suiro.errors import DataLoss
+from pyspark_suiro.lag import Lag, lag, with_lag
 from pyspark_suiro.offsets import (
     Bounds,
     Offsets,
@@ -15,7 +16,6 @@ from pyspark_suiro.offsets import (
     Range,
     StreamOffset,
     is_empty,
-    lag,
     limited,
     next_batch,
     not_beyond,
@@ -133,8 +133,10 @@ def test_a_target_is_not_passed() -> None:
     assert not_beyond(offset, {P0: 0, P1: 20}).end == {P0: 1, P1: 9}
 
 
-def test_lag_is_what_has_not_been_read() -> None:
-    done = StreamOffset({P0: 0}, {P0: 2}).to_json()
-    latest = StreamOffset({P0: 9, P1: 4}, {P0: 9, P1: 4}).to_json()
-    assert lag(latest, done) == {"clicks-0": 7, "clicks-1": 4}
-    assert lag(None, done) == {}
+def test_lag_is_told_with_the_latest_offset() -> None:
+    told = with_lag({P0: 9, P1: 4}, {P0: Lag(7, 1.5)})
+    assert StreamOffset.from_json(told).end == {P0: 9, P1: 4}
+    said = {"clicks-0": Lag(7, 1.5), "clicks-1": Lag(0, 0.0)}
+    assert lag({"latestOffset": json.dumps(told)}) == said
+    assert lag({"latestOffset": told}) == said
+    assert lag({"latestOffset": None}) == {}

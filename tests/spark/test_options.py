@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from pyspark_suiro.options import (
+    CLIENT_SETTINGS,
     EARLIEST,
     LATEST,
     NAMES,
@@ -84,6 +85,13 @@ def test_numbers_and_the_clients_settings() -> None:
     assert settings.auto_offset_reset == "none"
 
 
+@pytest.mark.parametrize(("name", "kind"), CLIENT_SETTINGS.items())
+def test_settings_of_the_consumer_are_understood(name: str, kind: type) -> None:
+    options = parse(**{f"suiro.{name.replace('_', '.')}": "70000000"})
+    assert options.client == ((name.replace("_", "."), kind("70000000")),)
+    assert options.consumer_settings() != parse().consumer_settings()
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -104,10 +112,11 @@ def test_numbers_and_the_clients_settings() -> None:
         ({"startingTimestamp": "1", "startingOffsets": "latest"}, "exclude each other"),
         ({"failOnDataLoss": "maybe"}, "true or false"),
         ({"maxOffsetsPerTrigger": "0"}, "1 or more"),
+        ({"kafka.group.id": "g"}, "called 'groupId'"),
         ({"minPartitions": "-1"}, "whole number"),
         ({"isolation": "serial"}, "'read_committed' or 'read_uncommitted'"),
-        ({"valueFormat": "avro"}, "from_avro"),
-        ({"valueFormat": "xml"}, "'json' or 'arrow'"),
+        ({"valueFormat": "xml"}, "'json' or 'avro' or 'protobuf' or 'arrow'"),
+        ({"valueFormat": "json", "valueDescriptor": "x"}, "for valueFormat 'protobuf'"),
         ({"valueSchema": "a INT"}, "without valueFormat"),
     ],
 )

@@ -13,15 +13,23 @@ from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import LongType, StructType
 from pyspark_suiro.errors import DataLoss
+from pyspark_suiro.lag import lag
 from pyspark_suiro.offsets import Range
 from pyspark_suiro.reader import BatchReader, FilteringBatchReader, RangePartition
-from suiro.model.errors import InvalidSetting, Unavailable, UnknownTopicOrPartition
+from suiro.model.errors import (
+    GroupNotEmpty,
+    InvalidSetting,
+    Unavailable,
+    UnknownTopicOrPartition,
+)
+from suiro.wall_clock import wall_clock_ms
 
 from tests.spark.kit import (
     SCHEMA,
     SCHEMA_WITH_HEADERS,
     Stream,
     batch,
+    committed,
     new_topic,
     options,
     read,
@@ -166,7 +174,7 @@ def test_ranges_of_aborted_and_control_offsets(cluster: LocalCluster, script: st
     """
     topic = new_topic(cluster, f"txn-{script}")
     expected = write(cluster, topic, script)
-    assert values(batch(options(cluster, topic))) == expected
+    assert committed(cluster, topic) == expected
     every = BatchReader(SCHEMA, options(cluster, topic, maxRecordsPerPartition="1"))
     tasks = every.partitions()
     assert len(tasks) == 4 * len(script)  # three records and a marker each
@@ -186,7 +194,7 @@ def test_latest_is_what_is_decided(cluster: LocalCluster) -> None:
         send(cluster, topic, [b"behind"])
         assert values(batch(options(cluster, topic))) == [b"before"]
         producer.commit_transaction()
-    assert values(batch(options(cluster, topic))) == [b"before", b"inside", b"behind"]
+    assert committed(cluster, topic) == [b"before", b"inside", b"behind"]
 
 
 # -- streams --------------------------------------------------------------------------------------
@@ -237,6 +245,52 @@ def test_a_batch_is_bounded(cluster: LocalCluster) -> None:
     assert sizes == [40, 40, 30, 0]
     assert Stream(given).reader.latestOffset(stream.reader.initialOffset(), ReadAllAvailable())
     stream.close()
+
+
+def test_a_group_shows_where_a_stream_is(cluster: LocalCluster) -> None:
+    topic = new_topic(cluster, "grouped")
+    send(cluster, topic, numbered(0, 7))
+    given = options(cluster, topic, startingOffsets="earliest", maxOffsetsPerTrigger="4")
+    stream = Stream({**given, "groupId": "spark-readers"})
+    seen = []
+    with suiro.Admin(cluster.bootstrap) as admin:
+        for _ in range(3):  # the last one finds nothing, and knows that all else is through
+            stream.next()
+            info = admin.groups.describe_group("spark-readers")
+            (lag,) = admin.groups.group_lag(info)
+            seen.append((lag.committed, lag.records))
+        assert seen == [(0, 7), (4, 3), (7, 0)]
+    with suiro.Consumer(cluster.bootstrap, group_id="spark-readers") as consumer:
+        consumer.subscribe(topic)
+        consumer.poll(5)
+        send(cluster, topic, numbered(7, 9))
+        stream.next()
+        with pytest.raises(GroupNotEmpty, match="1 active members"):
+            stream.next()
+    stream.close()
+    with pytest.raises(InvalidSetting, match="groupId is for streams"):
+        batch({**options(cluster, topic), "groupId": "spark-readers"})
+
+
+def test_lag_in_records_and_seconds(cluster: LocalCluster) -> None:
+    """Of what is behind the planned batch; the end of a transaction is no record."""
+    topic = new_topic(cluster, "late", partitions=2)
+    an_hour_ago_ms = wall_clock_ms() - 3600_000
+    with suiro.Producer(cluster.bootstrap, transactional_id="late") as producer:
+        for _ in range(3):
+            with producer.transaction():
+                producer.send(topic, b"x", partition=0, timestamp_ms=an_hour_ago_ms)
+    assert len(committed(cluster, topic)) == 3
+    stream = Stream(options(cluster, topic, startingOffsets="earliest", maxOffsetsPerTrigger="3"))
+    lags = []
+    for _ in range(2):
+        stream.next()
+        lags.append(lag({"latestOffset": stream.reader.reportLatestOffset()}))
+    stream.close()
+    assert [each["late-0"].records for each in lags] == [2, 0]
+    assert [each["late-1"].records for each in lags] == [0, 0]
+    assert lags[0]["late-0"].seconds == pytest.approx(3600, abs=100)
+    assert lags[1]["late-0"].seconds == 0
 
 
 def test_what_is_available_now_and_no_more(cluster: LocalCluster) -> None:

@@ -22,7 +22,7 @@ from pyspark.sql.types import (
 from pyspark_suiro.errors import BadValue, SchemaMismatch
 from pyspark_suiro.options import parse_source
 from pyspark_suiro.schema import arrow_schema, check_schema, source_ddl, type_name
-from pyspark_suiro.values import parse_values
+from pyspark_suiro.values import parser_of
 
 PLAIN = parse_source({"subscribe": "t"})
 JSON = parse_source({"subscribe": "t", "valueFormat": "json", "valueSchema": "a INT"})
@@ -97,7 +97,9 @@ def rows(*values: bytes | None) -> pa.RecordBatch:
 
 
 def parsed(value_format: str, *values: bytes | None) -> list[tuple[int, object]]:
-    batch = parse_values(rows(*values), KIND, value_format, "t-0")
+    parse = parser_of(value_format, None)
+    assert parse is not None
+    batch = parse(rows(*values), KIND, "t-0")
     assert batch.schema.field("value").type == KIND
     pairs = zip(batch.column("offset").to_pylist(), batch.column("value").to_pylist(), strict=True)
     return list(pairs)

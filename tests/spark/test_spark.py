@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark_suiro import lag
 
-from tests.spark.kit import WHY_NOT_JAVA, new_topic, options, send, worker_environment
+from examples.pipeline.standalone import worker_environment
+from tests.spark.avro_click import AVRO, CLICK, avro
+from tests.spark.kit import WHY_NOT_JAVA, committed, new_topic, options, send
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,6 +76,15 @@ def test_typed_values_in_sql(spark: SparkSession, cluster: LocalCluster) -> None
     assert spark.sql(asked).collect() == [(10, 2026, "x")]
 
 
+def test_avro_values(spark: SparkSession, cluster: LocalCluster) -> None:
+    topic = new_topic(cluster, "spark-avro")
+    send(cluster, topic, [avro(CLICK)] * 3)
+    given = options(cluster, topic, valueFormat="avro", valueSchema=json.dumps(AVRO))
+    frame = spark.read.format("suiro").options(**given).load()
+    asked = ("count(value.id)", "sum(value.price)", "min(value.tags[1])", "max(value.place.x)")
+    assert frame.selectExpr(*asked).collect() == [(3, 3 * CLICK["price"], "b", 1)]
+
+
 def test_a_stream_goes_on_from_its_checkpoint(
     spark: SparkSession, cluster: LocalCluster, tmp_path: Path
 ) -> None:
@@ -112,9 +123,10 @@ def test_progress_tells_the_lag(spark: SparkSession, cluster: LocalCluster, tmp_
         .start()
     )
     query.awaitTermination(60)
-    sources = [progress["sources"][0] for progress in query.recentProgress]
-    lags = [lag(json.loads(s["latestOffset"]), json.loads(s["endOffset"])) for s in sources]
-    assert lags == [{"spark-lag-0": 6}, {"spark-lag-0": 2}, {"spark-lag-0": 0}]
+    lags = [lag(progress["sources"][0])["spark-lag-0"] for progress in query.recentProgress]
+    assert [each.records for each in lags] == [6, 2, 0]
+    assert all(each.seconds is not None and 0 < each.seconds < 300 for each in lags[:2])
+    assert lags[2].seconds == 0
 
 
 def test_a_copy_is_exactly_once(spark: SparkSession, cluster: LocalCluster, tmp_path: Path) -> None:
@@ -138,6 +150,7 @@ def test_a_copy_is_exactly_once(spark: SparkSession, cluster: LocalCluster, tmp_
         assert query.exception() is None
         (tmp_path / "commits" / "0").unlink()
         (tmp_path / "commits" / ".0.crc").unlink(missing_ok=True)
+    assert len(committed(cluster, target)) == 300
     written = spark.read.format("suiro").options(**options(cluster, target)).load()
     assert sorted(found(written)) == sorted(numbered(0, 300))
     spark.range(5).selectExpr("CAST(id AS STRING) AS value").write.format("suiro").options(
@@ -148,11 +161,15 @@ def test_a_copy_is_exactly_once(spark: SparkSession, cluster: LocalCluster, tmp_
     assert again.count() == 305
 
 
+NOWHERE = {"bootstrap": "127.0.0.1:1", "suiro.request.timeout.ms": "1000"}
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         ({"subscribe": "x", "startingOfsets": "latest"}, "did you mean 'startingOffsets'"),
         ({"subscribe": "nowhere-at-all"}, "there is no topic 'nowhere-at-all'"),
+        ({"subscribe": "x", **NOWHERE}, "(option 'bootstrap') does not answer"),
     ],
 )
 def test_errors_reach_the_driver(
@@ -177,6 +194,19 @@ def test_a_schema_that_does_not_fit_reaches_the_driver(
     reader = spark.read.format("suiro").options(**options(cluster, "x")).schema("value STRING")
     with pytest.raises(AnalysisException, match="it is binary: read it so, and cast"):
         reader.load().count()
+    writer = spark.range(1).write.format("suiro").mode("append")
+    with pytest.raises(AnalysisException, match="column 'id' cannot be written"):
+        writer.options(bootstrap=cluster.bootstrap, topic="x").save()
+
+
+def test_a_sink_that_cannot_be_reached_reaches_the_driver(spark: SparkSession) -> None:
+    from pyspark.errors import AnalysisException
+
+    began_s = time.monotonic()
+    rows = spark.range(1).selectExpr("CAST(id AS STRING) AS value")
+    with pytest.raises(AnalysisException, match="does not answer"):
+        rows.write.format("suiro").options(**NOWHERE, topic="x").mode("append").save()
+    assert time.monotonic() - began_s < 30
 
 
 CONNECT = """

@@ -16,12 +16,24 @@ from pyspark.sql.types import (
     StructType,
     TimestampType,
 )
+from pyspark_suiro.checkpoint import has_written, query_of
 from pyspark_suiro.errors import BadRow, SchemaMismatch
-from pyspark_suiro.sink_options import parse_sink
-from pyspark_suiro.writer import BatchWriter, StreamWriter, TaskDone, query_of
-from suiro.model.errors import InvalidSetting, InvalidTransaction, StaleBatch, TransactionAborted
+from pyspark_suiro.sink_check import check_target
+from pyspark_suiro.sink_options import PRODUCER_SETTINGS, parse_sink
+from pyspark_suiro.writer import BatchWriter, StreamWriter, TaskDone
+from suiro.cli.app import app
+from suiro.model.error_base import SuiroError
+from suiro.model.errors import (
+    InvalidSetting,
+    InvalidTransaction,
+    StaleBatch,
+    TransactionAborted,
+    Unavailable,
+)
+from suiro.model.ids import shared_id
+from typer.testing import CliRunner
 
-from tests.spark.kit import SCHEMA_WITH_HEADERS, batch, new_topic, options, values
+from tests.spark.kit import SCHEMA_WITH_HEADERS, batch, committed, new_topic, options, values
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +64,7 @@ def task(
 
 
 def seen(cluster: LocalCluster, topic: str) -> list[bytes]:
-    return sorted(values(batch(options(cluster, topic))))
+    return sorted(committed(cluster, topic))
 
 
 @pytest.mark.cluster
@@ -81,7 +93,7 @@ def test_all_columns_are_written(cluster: LocalCluster) -> None:
     }
     writer = BatchWriter(schema, {"bootstrap": cluster.bootstrap}, overwrite=False)
     message = writer.write(iter([pa.record_batch(columns)]))
-    assert seen(cluster, "out-a") == []  # before the commit nothing can be seen
+    assert values(batch(options(cluster, "out-a"))) == []  # nothing before the commit
     writer.commit([message])
     given = options(cluster, "out-a", includeHeaders="true")
     first, second = batch(given, SCHEMA_WITH_HEADERS).to_pylist()
@@ -186,6 +198,35 @@ def test_at_least_once_is_seen_at_once(cluster: LocalCluster) -> None:
 
 
 @pytest.mark.cluster
+def test_a_transaction_names_its_query(cluster: LocalCluster) -> None:
+    topic = new_topic(cluster, "named")
+    writer = stream_writer(cluster, topic, queryName="clicks", **{"suiro.compression.type": "lz4"})
+    writer.commit([task(writer, "some-id", 4, b"a")], 4)
+    assert seen(cluster, topic) == [b"a"]
+    shown = CliRunner().invoke(
+        app, ["txn", "describe", shared_id("some-id"), "--bootstrap", cluster.bootstrap]
+    )
+    assert "held by spark-clicks at " in shown.output
+    assert "last committed sequence: 4" in shown.output
+
+
+@pytest.mark.cluster
+def test_what_cannot_be_written_to_is_told_by_the_driver(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
+    """Within seconds, and without a task."""
+    nowhere = {"bootstrap": "127.0.0.1:1", "topic": "t", "suiro.request.timeout.ms": "1000"}
+    with pytest.raises(Unavailable, match=r"127.0.0.1:1 \(option 'bootstrap'\) does not answer"):
+        check_target(parse_sink(nowhere))
+    with pytest.raises(SuiroError, match="no/name"):
+        check_target(parse_sink({"bootstrap": cluster.bootstrap, "topic": "no/name"}))
+    check_target(parse_sink({"bootstrap": cluster.bootstrap, "topic": "made-by-its-writer"}))
+    (tmp_path / "commits").mkdir()
+    (tmp_path / "commits" / "0").touch()
+    check_target(parse_sink({**nowhere, "checkpointLocation": str(tmp_path)}))  # not asked again
+
+
+@pytest.mark.cluster
 def test_a_row_without_a_topic_is_refused(cluster: LocalCluster) -> None:
     schema = StructType().add("value", StringType()).add("topic", StringType())
     writer = BatchWriter(schema, {"bootstrap": cluster.bootstrap}, overwrite=False)
@@ -200,7 +241,8 @@ def test_a_row_without_a_topic_is_refused(cluster: LocalCluster) -> None:
 def test_options_of_the_sink() -> None:
     parsed = parse_sink({"topic": "t", "checkpointlocation": "/c", "suiro.linger.ms": "7"})
     assert (parsed.topic, parsed.is_exactly_once, parsed.checkpoint) == ("t", True, "/c")
-    assert parsed.client == (("linger.ms", 7.0),)
+    assert parsed.client == (("client.id", "spark"), ("linger.ms", 7.0))
+    assert dict(parse_sink({"queryName": "q"}).client) == {"client.id": "spark-q"}
     assert not parse_sink({"delivery": "at_least_once"}).is_exactly_once
 
 
@@ -244,8 +286,18 @@ def test_where_to_write_must_be_said() -> None:
         BatchWriter(schema, {"topic": "t"}, overwrite=True)
 
 
+@pytest.mark.parametrize(("name", "kind"), PRODUCER_SETTINGS.items())
+def test_settings_of_the_producer_are_understood(name: str, kind: type) -> None:
+    given = {"compression_type": "lz4", "partitioner": "round_robin"}.get(name, "7000000")
+    dotted = name.replace("_", ".")
+    assert dict(parse_sink({f"suiro.{dotted}": given}).client)[dotted] == kind(given)
+
+
 def test_the_query_of_a_checkpoint(tmp_path: Path) -> None:
     assert query_of(str(tmp_path)) is None
+    assert query_of("") is None
+    assert query_of("s3://bucket/checkpoint") is None
+    assert not has_written(str(tmp_path))
     (tmp_path / "metadata").write_text('{"id":"q"}')
     assert query_of(f"file:{tmp_path}") == "q"
     (tmp_path / "metadata").write_text("torn")

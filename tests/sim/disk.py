@@ -20,6 +20,7 @@ after every operation that changes something, and `fault` before every operation
 
 from __future__ import annotations
 
+import copy
 import errno
 import os
 from dataclasses import dataclass, field
@@ -116,6 +117,8 @@ class ForgetfulFs:
 
     def __init__(self, *, capacity_bytes: int = 1 << 40) -> None:
         self.capacity_bytes = capacity_bytes
+        self.capacities: dict[Path, int] = {}
+        """Of directories that are disks of their own, as far as anybody asks."""
         self.fault: Callable[[Operation], OSError | None] | None = None
         """Called before every operation; what it returns is raised."""
         self.after: Callable[[Operation], None] | None = None
@@ -140,6 +143,10 @@ class ForgetfulFs:
         disk._used_bytes = _size_of(disk._root)
         return disk
 
+    @property
+    def used_bytes(self) -> int:
+        return self._used_bytes
+
     def contents(self) -> dict[Path, bytes]:
         """Every file and what is in it."""
         return dict(_files(self._root, Path("/")))
@@ -160,6 +167,18 @@ class ForgetfulFs:
         content = bytearray(self.content(path))
         content[position] ^= 1 << bit
         self.replace(path, bytes(content))
+
+    def snapshot(self, path: Path) -> _File | _Directory | None:
+        """What is below a path, as it is now: a disk that is put on the shelf."""
+        return copy.deepcopy(self._node(path))
+
+    def restore(self, path: Path, found: _File | _Directory | None) -> None:
+        """Durably put it back, in the place of whatever is there now."""
+        parent = self._directory(path.parent)
+        assert parent is not None
+        assert found is not None
+        self._used_bytes += _size_of(found) - _size_of(parent.live.get(path.name))
+        parent.live[path.name] = parent.durable[path.name] = found
 
     # -- Fs ---------------------------------------------------------------------------------------
 
@@ -230,6 +249,8 @@ class ForgetfulFs:
 
     def free_bytes(self, path: Path) -> int:
         assert self.exists(path)
+        if path in self.capacities:
+            return self.capacities[path] - _size_of(self._node(path))
         return self.capacity_bytes - self._used_bytes
 
     # -- the parts --------------------------------------------------------------------------------

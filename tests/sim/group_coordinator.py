@@ -234,7 +234,8 @@ class Coordinator:
             self._broken.pop(member_id, None)
 
     def on_broken(self, member_id: str, stream: int) -> None:
-        if self.machine is not None:
+        """As the service does: the end of a stream counts if there is no newer one."""
+        if self.machine is not None and stream >= self.streams.get(member_id, 0):
             self.machine.on_broken("g", member_id, stream, self.world.now)
             if stream == self.streams.get(member_id):
                 self._broken[member_id] = self.world.now

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+from contextvars import ContextVar, copy_context
 from heapq import heapify, heappop, heappush
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
@@ -32,6 +33,17 @@ EPOCH_MS: Final = 1_800_000_000_000
 """What the wall clocks show at that moment."""
 
 RUN_S_MAX: Final = 24 * 3600.0
+
+
+MACHINE: ContextVar[str] = ContextVar("machine", default="")
+"""On which machine a callback runs; "" is nobody's, such as the network's, and is never paused."""
+
+
+def on_machine(name: str) -> Context:
+    """The context for everything that is to stand still while `name` is paused."""
+    context = copy_context()
+    context.run(MACHINE.set, name)
+    return context
 
 
 class Deadlock(AssertionError):
@@ -74,8 +86,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._timers_made = 0
         self._timers_cancelled = 0
         self._tasks_made = 0
+        self._paused: dict[str, list[Any]] = {}
         super().__init__(_NoSelector())
         self.set_task_factory(SimTask)  # type: ignore[arg-type]
+
+    def stand_still(self, seconds: float) -> None:
+        """As a process that is stopped: time goes on, and nobody runs."""
+        self._now_s += seconds
 
     def time(self) -> float:
         return self._now_s
@@ -92,6 +109,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return "\n".join(
             f"  #{hash(task)} {task.get_name()}: {_where(task)}" for task in self.open_tasks()
         )
+
+    def pause(self, machine: str) -> None:
+        """As by SIGSTOP: nothing of it runs, and its timers are late."""
+        self._paused.setdefault(machine, [])
+
+    def resume(self, machine: str) -> None:
+        self._ready.extend(self._paused.pop(machine, ()))
 
     # The typing of *args in asyncio cannot be repeated in 3.11; hence the three ignores.
 
@@ -143,8 +167,15 @@ class VirtualLoop(asyncio.SelectorEventLoop):
                 ready.append(handle)
         for _ in range(len(ready)):
             handle = ready.popleft()
-            if not handle._cancelled:
-                handle._context.run(handle._callback, *handle._args)
+            if handle._cancelled or (self._paused and self._holds(handle)):
+                continue
+            handle._context.run(handle._callback, *handle._args)
+
+    def _holds(self, handle: Any) -> bool:
+        held = self._paused.get(handle._context.get(MACHINE, ""))
+        if held is not None:
+            held.append(handle)
+        return held is not None
 
     def _pass_time(self) -> None:
         timers = self._timers

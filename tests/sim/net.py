@@ -19,9 +19,11 @@ from suiro.model.error_base import SuiroError
 from suiro.model.errors import InternalError, TimedOut, Unavailable
 from suiro.transport.api import Kind, Peer
 
+from tests.sim.serving import SimServer
 from tests.sim.wire import (
     CLOSED,
     DROPPED,
+    NOBODYS,
     OPEN,
     Conditions,
     End,
@@ -33,7 +35,7 @@ from tests.sim.wire import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Sequence
     from random import Random
 
     from suiro.model.ids import Address
@@ -121,7 +123,7 @@ class SimNetwork:
         link = self.link(source, target)
         now_s = self.loop.time()
         link.cut(now_s, refuse=refuse)
-        self.loop.call_later(self.settings.keepalive_s, self._on_keepalive, link, now_s)
+        self.later(self.settings.keepalive_s, self._on_keepalive, link, now_s)
 
     def heal(self, source: str, target: str) -> None:
         self.trace.add("heal", source, target)
@@ -157,6 +159,12 @@ class SimNetwork:
             if node in (rpc.caller.node, rpc.server_node):
                 rpc.break_off(f"{node} crashed", gone=node, after_s=after_s)
 
+    def on_silence(self, node: str) -> None:
+        """The node has been paused for longer than the keepalive: the others give its rpcs up."""
+        for rpc in tuple(self.rpcs.values()):
+            if node in (rpc.caller.node, rpc.server_node):
+                rpc.break_off("no answer to keepalive pings")
+
     def _on_keepalive(self, link: Link, cut_at_s: float) -> None:
         if link.cut_at_s != cut_at_s:
             return  # healed meanwhile
@@ -165,6 +173,9 @@ class SimNetwork:
                 rpc.break_off("no answer to keepalive pings")
 
     # -- what servers, transports and rpcs need ---------------------------------------------------
+
+    def later(self, delay_s: float, callback: Callable[..., None], *args: Any) -> None:
+        self.loop.call_later(delay_s, callback, *args, context=NOBODYS)
 
     def listen(self, address: Address, server: SimServer) -> None:
         if address in self._servers:
@@ -241,22 +252,22 @@ class Rpc:
     def expire(self) -> None:
         """The deadline of a unary call, which both sides know."""
         self.fail_client(TimedOut(f"{self.method} at {self.address} was not answered in time"))
-        self.network.loop.call_later(self.up_link.delay_s(), self._end_server)
+        self.network.later(self.up_link.delay_s(), self._end_server)
 
     def break_off(self, why: str, *, gone: str | None = None, after_s: float = 0.0) -> None:
         """Nothing arrives any more; each side learns of it a moment later, one that crashed now."""
         self._up.close()
         self._down.close()
         error = Unavailable(f"{self.address}: the connection broke: {why}")
-        loop = self.network.loop
+        later = self.network.later
         if gone == self.caller.node:
             self.fail_client(error)
         else:
-            loop.call_later(after_s + self.down_link.delay_s(), self.fail_client, error)
+            later(after_s + self.down_link.delay_s(), self.fail_client, error)
         if gone == self.server_node:
             self._end_server()
         else:
-            loop.call_later(after_s + self.up_link.delay_s(), self._end_server)
+            later(after_s + self.up_link.delay_s(), self._end_server)
 
     def fail_client(self, error: SuiroError) -> None:
         if not self._client_done:
@@ -274,7 +285,7 @@ class Rpc:
                 self._server_done = True
                 wait_s = link.delay_s() if link.refuses else settings.connect_s
                 error = Unavailable(f"{self.address}: no connection")
-                loop.call_later(wait_s, self.fail_client, error)
+                self.network.later(wait_s, self.fail_client, error)
                 return
 
     def _at_server(self, item: Any) -> None:
@@ -313,7 +324,7 @@ class Rpc:
         conditions, rng = self.up_link.conditions, self.network.rng
         if conditions.duplicate > 0 and rng.random() < conditions.duplicate:
             after_s = rng.random() * conditions.duplicate_s_max
-            self.network.loop.call_later(after_s, self._replay, request)
+            self.network.later(after_s, self._replay, request)
 
     def _replay(self, request: Any) -> None:
         """The request comes once more, perhaps to a restarted server; nobody reads the reply."""
@@ -448,46 +459,3 @@ class SimTransport:
         if self.is_closed:
             raise Unavailable("the transport is closed")
         return Rpc(self._network, self, address, method)
-
-
-class SimServer:
-    """Has what `cluster.host.server.Server` has, on the simulated network."""
-
-    def __init__(self, network: SimNetwork, node: str, services: Sequence[Service]) -> None:
-        self._network = network
-        self._routes = {
-            route.method.name: route for service in services for route in service.routes()
-        }
-        self.node = node
-        self._tasks: dict[asyncio.Task[Any], None] = {}
-        self.is_serving = False
-
-    async def start(self, listen: Address) -> int:
-        """Listen and serve; the port, which is a free one if port 0 was asked for."""
-        port = listen.port or self._network.free_port(listen.host)
-        self._network.listen(type(listen)(listen.host, port), self)
-        return port
-
-    async def set_serving(self, serving: bool) -> None:
-        self.is_serving = serving
-
-    async def stop(self, grace_s: float) -> None:
-        """Refuse new calls at once, give open ones `grace_s` to end."""
-        self._network.unlisten(self)
-        if self._tasks and grace_s:
-            await asyncio.wait(self._tasks, timeout=grace_s)
-        left = tuple(self._tasks)
-        for task in left:
-            task.cancel()
-        if left:
-            await asyncio.wait(left)
-
-    def run(self, handling: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
-        """A handler's task: the server owns it until it ends."""
-        task = self._network.loop.create_task(handling, name=name)
-        self._tasks[task] = None
-        task.add_done_callback(self._tasks.pop)
-        return task
-
-    def route(self, method: Method[Any, Any]) -> Route | None:
-        return self._routes.get(method.name)

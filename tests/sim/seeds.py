@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-CHUNK_SEEDS = 50
+CHUNK_SEEDS = 10
 PROGRESS_SEEDS = 1_000
 RUSAGE = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 

@@ -58,6 +58,21 @@ class StoreDisk:
             _carry_out(self._durable, write)
         self._unsynced.clear()
 
+    def flip_bits(self, ending: bytes, rng: Random) -> int:
+        """In every stored value whose key has this in it; how many that were. Behind everyone's
+        back: no process may have it open.
+        """
+        assert self._opened is None or self._opened.is_closed
+        for write in self._unsynced:
+            _carry_out(self._durable, write)
+        self._unsynced.clear()
+        hit = [key for key, value in self._durable.items() if ending in key and value]
+        for key in hit:
+            value = bytearray(self._durable[key])
+            value[rng.randrange(len(value))] ^= 1 << rng.randrange(8)
+            self._durable[key] = bytes(value)
+        return len(hit)
+
     def kill(self) -> None:
         """The process dies, the machine does not: nothing is lost, and nothing more is written."""
         if self._opened is not None:

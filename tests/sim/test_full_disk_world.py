@@ -10,7 +10,7 @@ from suiro import aio
 from suiro.model.error_base import SuiroError
 from suiro.model.ids import TopicPartition
 
-from cluster.broker import log_directories
+from cluster.broker import log_directory
 from tests.sim.client_scene import ClientScene, client_scene
 from tests.sim.loop import run
 
@@ -25,7 +25,7 @@ RESERVE_BYTES = 80_000
 
 @pytest.fixture(autouse=True)
 def _small_reserve(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_directories, "DISK_RESERVE_BYTES", RESERVE_BYTES)
+    monkeypatch.setattr(log_directory, "DISK_RESERVE_BYTES", RESERVE_BYTES)
 
 
 def admin_of(scene: ClientScene) -> aio.Admin:

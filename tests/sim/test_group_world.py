@@ -1,6 +1,6 @@
 """Groups of the SDK's consumers on real nodes and virtual time, while everything is killed.
 
-What the members went through is judged by `tests.checkers.groups`, which knows nothing of how.
+What the members went through is judged by `suiro.verify.groups`, which knows nothing of how.
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ from typing import TYPE_CHECKING
 import pytest
 from suiro._proto import admin_pb2
 from suiro.aio import Consumer, Producer
+from suiro.aio.coordinators import groups
 from suiro.aio.group_offsets import OffsetAndMetadata
 from suiro.client_env import ClientEnv
 from suiro.model.errors import PositionTruncated
 from suiro.model.ids import TopicPartition
 from suiro.settings import ConsumerSettings
 from suiro.transport.methods import AdminMethods
+from suiro.verify.groups import Kind, check, ownerships
 
-from tests.checkers.groups import Kind, check, ownerships
 from tests.cluster.group_member import Journal, JournaledMember
-from tests.sim.loop import LoopClock, run
+from tests.sim.loop import LoopClock, VirtualLoop, run
+from tests.sim.net import NetworkSettings
 from tests.sim.world import World, world
 
 if TYPE_CHECKING:
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
     from random import Random
 
     from suiro.handle import Sent
+    from suiro.verify.groups import Event
 
-    from tests.checkers.groups import Event
     from tests.sim.world import SimNode
 
 TOPIC = "orders"
@@ -175,6 +177,61 @@ def test_one_owner_nothing_skipped_and_commits_that_stay(seed: int) -> None:
 
 def test_the_same_seed_is_the_same_story() -> None:
     assert run(killing_everything, seed=0) == story(0)
+
+
+async def standing_still(rng: Random) -> None:
+    """As by SIGSTOP, longer than the session: a poll must not return what it had buffered."""
+    settings = ConsumerSettings(group_id="g", auto_offset_reset="earliest")
+    lost: list[TopicPartition] = []
+    async with (
+        scene(rng) as stage,
+        Producer(stage.bootstrap, env=stage.env("producer")) as producer,
+        Consumer(stage.bootstrap, settings=settings, env=stage.env("m")) as consumer,
+    ):
+        await producer.send(TOPIC, b"x", partition=0)
+        consumer.subscribe(TOPIC, on_lost=lost.extend)
+        assert (await consumer.poll(5))[0].offset == 0
+        await producer.send(TOPIC, b"y", partition=0)
+        await asyncio.sleep(0.5)
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        loop.stand_still(settings.session_timeout_ms / 1000)
+        assert not await consumer.poll(0)
+        assert len(lost) == PARTITIONS
+        # The nodes stood still as well, and find one another again first.
+        assert (await consumer.poll(60))[0].offset == 0
+
+
+def test_who_stood_still_for_a_session_is_given_nothing_of_the_former_one() -> None:
+    """G1: found by SIGSTOP in `group_kill`."""
+    run(standing_still, seed=1)
+
+
+async def losing_touch_with_the_coordinator(rng: Random) -> None:
+    """It hangs, or is cut off: nothing breaks, nothing answers, and another one takes over."""
+    settings = ConsumerSettings(group_id="g", auto_offset_reset="earliest")
+    lost: list[TopicPartition] = []
+    async with (
+        scene(rng) as stage,
+        Consumer(stage.bootstrap, settings=settings, env=stage.env("m")) as consumer,
+    ):
+        network = stage.cluster.network
+        network.settings = NetworkSettings(keepalive_s=15.0)
+        consumer.subscribe(TOPIC, on_lost=lost.extend)
+        while len(consumer.assignment()) < PARTITIONS:
+            await consumer.poll(1)
+        owner = await groups(consumer.connection).owner("g", timeout_s=5)
+        names = {node.address: node.name for node in stage.cluster.nodes.values()}
+        silent = names.pop(owner)
+        network.partition([silent], [*names.values(), "m"])
+        for _ in range(15):
+            await consumer.poll(1)
+        assert not lost
+        await consumer.commit()
+
+
+def test_a_coordinator_that_falls_silent_is_replaced_and_nothing_is_lost() -> None:
+    run(losing_touch_with_the_coordinator, seed=1)
 
 
 async def resuming_behind_a_cut(rng: Random) -> None:

@@ -13,7 +13,9 @@ from tests.sim.replication_sim import run_seed
 from tests.sim.seeds import Total, run_range
 
 SEEDS = 100
-FOUND = (8, 39, 201, 271, 639, 667, 1043, 2144, 3804, 4400, 7034, 8709, 14205, 15560, 19253, 19445)
+FOUND = (
+    8, 39, 201, 271, 639, 667, 1043, 2144, 3804, 4400, 7034, 8709, 9170, 14205, 15560, 19253, 19445,
+)  # fmt: skip
 """Seeds that once failed. What they found is a transcript or a unit test now; they stay."""
 
 ROOT = Path(__file__).parents[2]

@@ -1,7 +1,9 @@
-"""Messages of an older transaction that come minutes later change nothing: T5, rows 18 and 20.
+"""Messages of an older transaction that come minutes later change nothing: T5, rows 18 to 20.
 
 The world of `txn_bank_sim` doubles and delays at random; here each kind of message comes late on
-purpose, in the worst moment: while the next transaction of the same producer is open.
+purpose, in the worst moments: while the next transaction of the same producer is open (KAFKA-17754:
+it must not be decided by the end of the last one), and while none is (KAFKA-9144: it must not open
+one that nobody ends).
 """
 
 from __future__ import annotations
@@ -13,13 +15,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 from suiro._proto import broker_pb2
+from suiro._proto import groupcoord_pb2 as group_pb
 from suiro._proto import txncoord_pb2 as pb
 from suiro._proto.common_pb2 import TopicPartition as WirePartition
-from suiro.aio import coordinators
+from suiro.aio import Admin, coordinators
+from suiro.aio.group_offsets import OffsetAndMetadata
 from suiro.model.columns import BatchOptions, encode_lists
 from suiro.model.error_base import SuiroError
+from suiro.model.errors import InvalidTransaction, ProducerFenced
+from suiro.model.ids import TopicPartition
 from suiro.transport.framing import Framed
-from suiro.transport.methods import BrokerMethods, TxnCoordinatorMethods
+from suiro.transport.methods import (
+    BrokerMethods,
+    GroupCoordinatorMethods,
+    TxnCoordinatorMethods,
+)
 
 from tests.sim.client_scene import client_scene
 from tests.sim.loop import run
@@ -35,6 +45,8 @@ if TYPE_CHECKING:
 
 TOPIC = "orders"
 NAME = "writer"
+GROUP = "readers"
+FIRST = TopicPartition(TOPIC, 0)
 MINUTES_S = 180.0
 
 
@@ -72,6 +84,59 @@ class Late:
         )
         return int(reply.results[0].error.code)
 
+    async def register(self) -> None:
+        """Of the old transaction, a partition that it did not have."""
+        await coordinators.transactions(self.producer.connection).call(
+            NAME,
+            TxnCoordinatorMethods.ADD_PARTITIONS,
+            pb.AddPartitionsRequest(
+                transactional_id=NAME,
+                producer_id=self.old.producer_id,
+                producer_epoch=self.old.producer_epoch,
+                partitions=[WirePartition(topic=TOPIC, partition=1)],
+            ),
+            timeout_s=10,
+        )
+
+    async def commit_offsets(self, offset: int) -> None:
+        """Of the group, as part of the old transaction."""
+        await coordinators.groups(self.producer.connection).call(
+            GROUP,
+            GroupCoordinatorMethods.COMMIT_OFFSETS,
+            group_pb.CommitOffsetsRequest(
+                group=GROUP,
+                member_epoch=-1,
+                transactional_id=NAME,
+                producer_id=self.old.producer_id,
+                producer_epoch=self.old.producer_epoch,
+                offsets=[
+                    group_pb.OffsetCommit(
+                        partition=WirePartition(topic=TOPIC, partition=0),
+                        offset=offset,
+                        leader_epoch=-1,
+                    )
+                ],
+            ),
+            timeout_s=10,
+        )
+
+    async def settle_offsets(self, *, commit: bool) -> None:
+        """As the coordinator of transactions told the group, or the opposite."""
+        owner = await self._owner()
+        await coordinators.groups(self.producer.connection).call(
+            GROUP,
+            GroupCoordinatorMethods.SETTLE_OFFSETS,
+            group_pb.SettleOffsetsRequest(
+                group=GROUP,
+                producer_id=self.old.producer_id,
+                producer_epoch=self.old.producer_epoch,
+                commit=commit,
+                txn_owner_epoch=owner.owner_epoch,
+                txn_shard=owner.shard,
+            ),
+            timeout_s=10,
+        )
+
     async def end(self, *, commit: bool) -> None:
         await coordinators.transactions(self.producer.connection).call(
             NAME,
@@ -87,11 +152,7 @@ class Late:
 
     async def mark(self, *, commit: bool) -> int:
         """The marker that ended the old transaction, or its opposite, under the owner's epoch."""
-        owner = await self.producer.connection.any_broker(
-            TxnCoordinatorMethods.FIND_COORDINATOR,
-            pb.FindTxnCoordinatorRequest(transactional_id=NAME),
-            timeout_s=10,
-        )
+        owner = await self._owner()
         marker = broker_pb2.TxnMarker(
             producer_id=self.old.producer_id,
             producer_epoch=self.old.producer_epoch + 1,
@@ -107,6 +168,13 @@ class Late:
             timeout_s=10,
         )
         return int(reply.results[0].error.code)
+
+    async def _owner(self) -> pb.FindTxnCoordinatorReply:
+        return await self.producer.connection.any_broker(
+            TxnCoordinatorMethods.FIND_COORDINATOR,
+            pb.FindTxnCoordinatorRequest(transactional_id=NAME),
+            timeout_s=10,
+        )
 
 
 @asynccontextmanager
@@ -167,3 +235,94 @@ def test_what_comes_minutes_later_changes_nothing(comes: Callable[[Late], Awaita
             await comes(scene)
 
     run(happen, seed=3)
+
+
+# -- none is open ---------------------------------------------------------------------------------
+
+
+async def late_after_an_abort(rng: Random) -> None:
+    """Row 19: what is refused by then would hold every reader back for good."""
+    async with client_scene(rng) as scene:
+        await scene.create_topic(TOPIC, 2)
+        async with scene.producer(NAME, transactional_id=NAME) as producer:
+            await producer.init_transactions()
+            comes = Late(scene, producer, producer.transactions.identity)
+            await producer.begin_transaction()
+            await producer.send(TOPIC, b"aborted", partition=0)
+            await producer.abort_transaction()
+            await asyncio.sleep(MINUTES_S)
+            assert await comes.produce(0, b"aborted"), "a second copy of what was aborted"
+            assert await comes.produce(1, b"what followed it")
+            with pytest.raises(SuiroError):
+                await comes.register()
+            with pytest.raises(SuiroError):
+                await comes.end(commit=True)
+            comes.old = producer.transactions.identity
+            assert await comes.produce(0, b"before any registration"), "row 23"
+            async with Admin(scene.bootstrap, env=scene.env("operator")) as admin:
+                assert await admin.transactions.open_in_partitions() == []
+                seen = await admin.transactions.producers(FIRST)
+                assert seen.last_stable_offset == seen.high_watermark == 2
+            async with producer.transaction():
+                await producer.send(TOPIC, b"kept", partition=0)
+        (log, _) = await scene.read_all(TOPIC, 2)
+        assert [record.value for record in log] == [b"kept"]
+
+
+def test_what_comes_minutes_after_an_abort_opens_nothing() -> None:
+    run(late_after_an_abort, seed=4)
+
+
+async def late_refusals(rng: Random) -> None:
+    """A batch that is under way when its transaction is aborted may be refused while the next one
+    is open. Aborted at many moments, so that some hit it.
+    """
+    async with client_scene(rng) as scene:
+        await scene.create_topic(TOPIC, 1)
+        async with scene.producer(NAME, transactional_id=NAME) as producer:
+            for moment in range(60):
+                await producer.begin_transaction()
+                producer.send(TOPIC, b"aborted", partition=0)
+                await asyncio.sleep(moment / 2000)
+                await producer.abort_transaction()
+                async with producer.transaction():
+                    producer.send(TOPIC, b"kept %d" % moment, partition=0)
+        (log,) = await scene.read_all(TOPIC, 1)
+        assert [record.value for record in log] == [b"kept %d" % moment for moment in range(60)]
+
+
+def test_a_late_refusal_does_not_end_the_next_transaction() -> None:
+    run(late_refusals, seed=6)
+
+
+async def late_offsets(rng: Random) -> None:
+    async with (
+        client_scene(rng) as scene,
+        scene.consumer("reader", group_id=GROUP, enable_auto_commit=False) as consumer,
+    ):
+        await scene.create_topic(TOPIC, 1)
+        await consumer.assign([FIRST])
+        async with scene.producer(NAME, transactional_id=NAME) as producer:
+            await producer.init_transactions()
+            comes = Late(scene, producer, producer.transactions.identity)
+            async with producer.transaction():
+                await producer.send_offsets(consumer, {FIRST: OffsetAndMetadata(5)})
+            await asyncio.sleep(MINUTES_S)
+            async with producer.transaction():
+                await producer.send_offsets(consumer, {FIRST: OffsetAndMetadata(7)})
+                with pytest.raises(InvalidTransaction, match="that transaction ended at"):
+                    await comes.commit_offsets(9)
+                for commit in (True, False):
+                    with pytest.raises(ProducerFenced):
+                        await comes.settle_offsets(commit=commit)
+            await asyncio.sleep(1)
+            assert (await consumer.committed([FIRST]))[FIRST].offset == 7
+            with pytest.raises(SuiroError):
+                await comes.commit_offsets(9)
+            with pytest.raises(ProducerFenced):
+                await comes.settle_offsets(commit=False)
+            assert (await consumer.committed([FIRST]))[FIRST].offset == 7
+
+
+def test_offsets_that_come_minutes_later_change_nothing() -> None:
+    run(late_offsets, seed=5)

@@ -29,6 +29,12 @@ class Trace:
         self._unfolded: list[tuple[Fact, ...]] = []
         self._last: deque[tuple[Fact, ...]] = deque(maxlen=kept)
         self._folded = 0
+        self.notes: list[str] = []
+        """With `keep_notes`, every event whose name begins with `**`."""
+        self._keeps_notes = False
+
+    def keep_notes(self) -> None:
+        self._keeps_notes = True
 
     def __len__(self) -> int:
         """How many events there were."""
@@ -36,7 +42,10 @@ class Trace:
 
     def add(self, event: str, *facts: Fact) -> None:
         """Note that `event` happened now."""
-        self._unfolded.append((self._now_s(), event, *facts))
+        line = (self._now_s(), event, *facts)
+        self._unfolded.append(line)
+        if self._keeps_notes and event.startswith("**"):
+            self.notes.append(_line(line))
         if len(self._unfolded) >= FOLD_EVENTS:
             self._fold()
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tests.checkers.bank import Book, Ledger
-from tests.cluster.bank_clients import ACCOUNTS, BankWriter, read_bank, until_stable
+from suiro.verify.bank import Book, Ledger
+from suiro.verify.bank_clients import ACCOUNTS, BankWriter, read_bank, until_stable
+
 from tests.sim.client_scene import client_scene
 from tests.sim.loop import run
 from tests.sim.wire import Conditions

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextvars import Context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
     from suiro.model.error_base import SuiroError
     from suiro.transport.api import Codec
+
+NOBODYS: Final = Context()
+"""What is under way belongs to no machine: it arrives also while its sender is paused."""
 
 OPEN: Final = object()
 """The headers of a stream: they start the handler before any message has come."""
@@ -156,7 +160,7 @@ class Wire:
         Arrivals are counted, not tied to an item, so equal times cannot change the order.
         """
         self._due_s = max(self._due_s, self._loop.time() + self._link.delay_s())
-        self._loop.call_at(self._due_s, self._on_due)
+        self._loop.call_at(self._due_s, self._on_due, context=NOBODYS)
 
     def _on_due(self) -> None:
         if self._closed:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,9 @@ from cluster.host.metrics import Metrics
 from cluster.node import Node
 from cluster.storage import Founder, Identity, format_directory, random_cluster_id
 from tests.sim.disk import Chance, ForgetfulFs
-from tests.sim.loop import InlineOffload, LoopClock
-from tests.sim.net import NetworkSettings, SimNetwork, SimServer
+from tests.sim.loop import InlineOffload, LoopClock, VirtualLoop, on_machine
+from tests.sim.net import NetworkSettings, SimNetwork
+from tests.sim.serving import SimServer
 from tests.sim.store import StoreDisk
 from tests.sim.trace import Trace
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from random import Random
 
     from cluster.host.store import Store
+
+log = logging.getLogger("suiro.sim")
 
 DIRECTORY = Path("/data")
 PORT = 9750
@@ -63,8 +67,11 @@ class SimNode:
         self.stores: dict[Path, StoreDisk] = {}
         self.node: Node | None = None
         self.metrics = Metrics()
+        self.clock = LoopClock(world.loop)
+        self.disk_delay = InlineOffload(world.rng)
         self._process = ProcessFs(self.fs)
         self._task: asyncio.Task[None] | None = None
+        self._pauses = 0
 
     @property
     def founder(self) -> Founder:
@@ -91,9 +98,9 @@ class SimNode:
             **world.settings,
         )
         env = Env(
-            clock=LoopClock(asyncio.get_running_loop()),
-            offload=InlineOffload(world.rng),
-            store_offload=InlineOffload(world.rng),
+            clock=self.clock,
+            offload=self.disk_delay,
+            store_offload=self.disk_delay,
             fs=self._process,
             open_store=self._open_store,
             transport=world.network.transport(self.name),
@@ -102,7 +109,15 @@ class SimNode:
             make_server=lambda services: SimServer(world.network, self.name, services),
         )
         self.node = Node(config, env)
-        self._task = asyncio.get_running_loop().create_task(self.node.run(), name=self.name)
+        self._task = world.loop.create_task(
+            self.node.run(), name=self.name, context=on_machine(self.name)
+        )
+        self._task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """A process that ends by itself has a reason, which a failing test should say."""
+        if task is self._task and not task.cancelled() and task.exception() is not None:
+            log.error("%s has ended", self.name, exc_info=task.exception())
 
     async def ready(self) -> None:
         assert self.node is not None
@@ -114,6 +129,31 @@ class SimNode:
                 self._task.result()
         finally:
             ready.cancel()
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What the process ended with, if it ended by itself."""
+        if self._task is None or not self._task.done() or self._task.cancelled():
+            return None
+        return self._task.exception()
+
+    def pause(self) -> None:
+        """As by SIGSTOP."""
+        world = self.world
+        world.trace.add("pause", self.name)
+        world.loop.pause(self.name)
+        self._pauses += 1
+        after_s = world.network.settings.keepalive_s
+        world.network.later(after_s, self._on_silence, self._pauses)
+
+    def resume(self) -> None:
+        self.world.trace.add("resume", self.name)
+        self._pauses += 1
+        self.world.loop.resume(self.name)
+
+    def _on_silence(self, pause: int) -> None:
+        if pause == self._pauses:
+            self.world.network.on_silence(self.name)
 
     async def stop(self) -> None:
         """As by SIGTERM."""
@@ -140,6 +180,7 @@ class SimNode:
         self.world.network.crash(self.name, silent=silent)
         self._process.is_alive = False
         self.fs.life += 1
+        self.resume()
         for disk in self.stores.values():
             disk.kill()
         task = self._end()
@@ -162,9 +203,12 @@ class World:
     """Some nodes and the network between them; made inside the virtual loop."""
 
     def __init__(self, rng: Random, settings: dict[str, Any]) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        self.loop = loop
         self.rng = rng
         self.settings = settings
-        self.trace = Trace(asyncio.get_running_loop().time)
+        self.trace = Trace(loop.time)
         self.network = SimNetwork(rng, self.trace, settings=NetworkSettings(keepalive_s=2.0))
         self.cluster_id = random_cluster_id(rng)
         self.nodes: dict[int, SimNode] = {}

@@ -152,7 +152,7 @@ async def _propose(quorum: RealQuorum) -> float:
     config = NodeConfig.from_toml(node.config_path)
     env = real_env(threads)
     controller = Controller(config, load_identity(env.fs, config.data_dir), env)
-    server = Server(controller.services())
+    server = Server(controller.services(), env.metrics)
     await server.start(config.listen)
     running = asyncio.create_task(controller.run())
     try:

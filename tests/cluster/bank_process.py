@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from suiro.aio import Consumer, Producer
-
-from tests.checkers.bank import Book, Ledger
-from tests.cluster.bank_clients import BankWriter, read_bank
+from suiro.loop_thread import new_loop
+from suiro.verify.bank import Book, Ledger
+from suiro.verify.bank_clients import BankWriter, read_bank
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -109,4 +109,5 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(main())

@@ -8,6 +8,7 @@ import asyncio
 import sys
 
 from suiro.aio import Consumer, Producer
+from suiro.loop_thread import new_loop
 
 from tests.cluster.copy_clients import GROUP, copy
 
@@ -42,4 +43,5 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(main())

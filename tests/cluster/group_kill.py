@@ -19,8 +19,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+from suiro.verify.groups import check, ownerships
+
 from cluster.local_cluster import Layout, LocalCluster
-from tests.checkers.groups import check, ownerships
 from tests.cluster.group_kit import TOPIC, Crowd, is_unseen, make_topic, owners, until
 from tests.cluster.group_load import load
 
@@ -78,11 +79,15 @@ class Run:
     born: int = 0
 
     async def join(self) -> None:
-        """One more process; what the others keep is read on."""
-        before = owners(self.crowd.events())
+        """One more member; what the others keep is read on. Its process is up before that: that
+        loading Python takes the cores from everybody is not the group's doing.
+        """
         self.born += 1
-        name, began_s = f"m{self.born}", time.monotonic()
-        self.crowd.start(name)
+        name = f"m{self.born}"
+        self.crowd.start(name, join=False)
+        await until(lambda: self.crowd.is_up(name), f"the process of {name} is up")
+        before, began_s = owners(self.crowd.events()), time.monotonic()
+        self.crowd.order("join", name)
         await self.shared_by(set(self.crowd.running))
         await asyncio.sleep(CALM_S)
         now = owners(self.crowd.events())

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from suiro.aio import Admin
+from suiro.verify.groups import Event, Kind, check, ownerships
 
-from tests.checkers.groups import Event, Kind, check, ownerships
 from tests.cluster.group_member import JournalReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from tests.checkers.groups import Ownership
+    from suiro.verify.groups import Ownership
 
 GROUP = "g"
 TOPIC = "orders"
@@ -36,6 +38,7 @@ class Crowd:
         self._directory = directory
         self._settings = json.dumps(settings)
         self._journals: list[JournalReader] = []
+        self._journal_of: dict[str, JournalReader] = {}
         self._own: list[Event] = []
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self.running: set[str] = set()
@@ -51,8 +54,13 @@ class Crowd:
         )
         for member in members:
             self._processes[member] = process
+            self._journal_of[member] = self._journals[-1]
             if join:
                 self.order("join", member)
+
+    def is_up(self, member: str) -> bool:
+        """Whether its process has loaded all that it needs, and takes orders."""
+        return self._journal_of[member].is_begun
 
     def order(self, what: str, member: str) -> None:
         """`join` or `leave`: the process lives on."""
@@ -68,9 +76,9 @@ class Crowd:
     def kill(self, member: str) -> float:
         """kill -9 of the process; when that was."""
         process = self._processes[member]
-        killed_s = self._gone(process)
         process.kill()
         process.wait()
+        killed_s = self._gone(process)  # until it was dead it may rightly have been given records
         assert process.stdin is not None
         process.stdin.close()
         self.running -= {name for name, its in self._processes.items() if its is process}
@@ -78,9 +86,11 @@ class Crowd:
 
     def freeze(self, member: str) -> float:
         """The process hangs from now on, with its connections open."""
-        frozen_s = self._gone(self._processes[member])
-        self._processes[member].send_signal(signal.SIGSTOP)
-        return frozen_s
+        process = self._processes[member]
+        process.send_signal(signal.SIGSTOP)
+        # Until it stands still it may rightly be given records.
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+        return self._gone(process)
 
     def thaw(self, member: str) -> None:
         self._processes[member].send_signal(signal.SIGCONT)
@@ -96,6 +106,14 @@ class Crowd:
 
     def events(self) -> list[Event]:
         return [*self._own, *(e for journal in self._journals for e in journal.events())]
+
+    def events_after(self, at_s: float) -> list[Event]:
+        """What members wrote since, without looking through all that was before."""
+        return [
+            event
+            for journal in self._journals
+            for event in takewhile(lambda e: e.at_s > at_s, reversed(journal.events()))
+        ]
 
     def close(self) -> None:
         """Everybody leaves in order; whoever does not is killed."""

@@ -22,8 +22,7 @@ from suiro.aio import Consumer
 from suiro.model.error_base import SuiroError
 from suiro.model.errors import StaleMemberEpoch, UnknownMember
 from suiro.model.ids import TopicPartition
-
-from tests.checkers.groups import Event, Kind
+from suiro.verify.groups import Event, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
@@ -60,9 +59,13 @@ class JournalReader:
         self._seen = 0
         self._events: list[Event] = []
 
+    @property
+    def is_begun(self) -> bool:
+        return self._path.exists()
+
     def events(self) -> list[Event]:
         """What was written so far; a last line that is torn, by a kill, does not count."""
-        if self._path.exists():
+        if self.is_begun:
             with self._path.open("rb") as file:
                 file.seek(self._seen)
                 fresh = file.read().rpartition(b"\n")[0]

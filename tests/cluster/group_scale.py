@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from suiro.aio import Admin
+from suiro.verify.groups import Kind, check
 
 from cluster.local_cluster import Layout, LocalCluster
-from tests.checkers.groups import Kind, check
 from tests.cluster.group_kit import GROUP, Crowd, make_topic, owners, until
 
 if TYPE_CHECKING:
-    from tests.checkers.groups import Event
+    from suiro.verify.groups import Event
 
 HOSTS = 2
 CONVERGED_S_MAX = 5.0

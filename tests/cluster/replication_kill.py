@@ -96,7 +96,7 @@ async def kill_leaders(
                 writable_s.append(await _fail_over(load, victims, number % partitions))
                 in_sync_s.append(await _come_back(admin, victims))
         ends = await load.read_all()
-    return KillReport(judge(load, cluster, ends), writable_s, in_sync_s, _since(started_s))
+    return KillReport(judge(load, cluster.brokers, ends), writable_s, in_sync_s, _since(started_s))
 
 
 async def _active_controller(cluster: LocalCluster) -> LocalNode:

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 import suiro
 from suiro.aio import Admin, Consumer, Producer
 from suiro.model.error_base import SuiroError
+from suiro.verify.history import Anomaly, History, Outcome, Read, Send, check
+from suiro.verify.payload import Payload
 
-from tests.checkers.history import Anomaly, History, Outcome, Read, Send, check
-from tests.checkers.payload import Payload
 from tests.checkers.segments import differences, read_log
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
     from suiro.connection import TopicInfo
@@ -155,12 +155,12 @@ class Verdict:
         return lines + [f"  {anomaly}" for anomaly in self.anomalies[:5]]
 
 
-def judge(load: Load, cluster: LocalCluster, ends: dict[int, int]) -> Verdict:
+def judge(load: Load, brokers: Sequence[LocalNode], ends: dict[int, int]) -> Verdict:
     """To be called when the brokers have stopped and their files are at rest."""
     sends = load.history.sends
     differ = []
     for partition, end in ends.items():
-        replicas = {b.name: read_log(_directory(b, partition)) for b in cluster.brokers}
+        replicas = {b.name: read_log(_directory(b, partition)) for b in brokers}
         differ += [f"{TOPIC}-{partition}: {text}" for text in differences(replicas, end)]
     return Verdict(
         sent=len(sends),

@@ -111,7 +111,7 @@ async def take_leaders_away(root: Path, faults: Sequence[str]) -> PartitionRepor
                     round_ = _Round(cluster, network, load, admin)
                     taken.append(await round_.take(fault, FIRST_PRODUCER * (2 * number + 1)))
             ends = await load.read_all()
-    return PartitionReport(taken, judge(load, cluster, ends), time.monotonic() - started_s)
+    return PartitionReport(taken, judge(load, cluster.brokers, ends), time.monotonic() - started_s)
 
 
 @dataclass(frozen=True)

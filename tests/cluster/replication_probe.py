@@ -18,9 +18,9 @@ from suiro.transport.framing import Framed
 from suiro.transport.grpc_transport import GrpcTransport
 from suiro.transport.methods import BrokerMethods
 from suiro.transport.wire_errors import raise_if_error
+from suiro.verify.history import Outcome, Send
+from suiro.verify.payload import Payload
 
-from tests.checkers.history import Outcome, Send
-from tests.checkers.payload import Payload
 from tests.cluster.replication_load import TOPIC
 
 if TYPE_CHECKING:

@@ -112,7 +112,7 @@ async def restart_all(root: Path, partitions: int, rounds: int) -> RollReport:
         dict(load.failures),
         watcher.looks,
         watcher.offline,
-        judge(load, cluster, ends),
+        judge(load, cluster.brokers, ends),
         time.monotonic() - started_s,
     )
 

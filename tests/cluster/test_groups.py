@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 import suiro
+from suiro.verify.groups import check
 
 from cluster.local_cluster import Layout, LocalCluster
-from tests.checkers.groups import check
 from tests.cluster.group_kit import GROUP, TOPIC, Crowd, is_unseen, make_topic, owners, until
 from tests.cluster.group_load import load
 

@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from suiro.aio import Admin, Consumer
+from suiro.verify.bank import Book, Ledger
+from suiro.verify.bank_clients import ACCOUNTS, until_stable
 
 from cluster.local_cluster import Layout, LocalCluster
-from tests.checkers.bank import Book, Ledger
-from tests.cluster.bank_clients import ACCOUNTS, until_stable
 from tests.cluster.bank_process import TIMEOUT_MS
 from tests.cluster.killing import Killing
 

@@ -24,10 +24,10 @@ from suiro.aio import Admin, Consumer, Producer
 from suiro.aio.group_offsets import OffsetAndMetadata
 from suiro.model.error_base import SuiroError
 from suiro.model.ids import TopicPartition
+from suiro.verify.bank_clients import ACCOUNTS, until_stable
 
 from cluster.local_cluster import Layout, LocalCluster
 from cluster.txncoord.failpoint import VARIABLE
-from tests.cluster.bank_clients import ACCOUNTS, until_stable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

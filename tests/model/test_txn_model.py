@@ -6,7 +6,7 @@ import pytest
 
 from cluster.txncoord.txn import TxnState
 from tests.model.txn_model import search
-from tests.model.txn_states import Bounds, replayed
+from tests.model.txn_states import Bounds
 from tests.mutants.txn_mutants import TXN_MUTANTS
 
 SMALL = Bounds(inits=1, begun=2)
@@ -29,6 +29,5 @@ def test_every_state_of_the_small_space_is_sound() -> None:
 @pytest.mark.parametrize("name", FOUND)
 def test_the_model_finds(name: str) -> None:
     (mutant,) = [mutant for mutant in TXN_MUTANTS if mutant.name == name]
-    replayed.cache_clear()
     with mutant.planted():
         assert search(SMALL, 50_000).broken is not None

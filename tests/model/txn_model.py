@@ -20,6 +20,7 @@ import argparse
 import sys
 import time
 from collections import Counter, deque
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from suiro.model.error_base import SuiroError
@@ -35,6 +36,7 @@ from cluster.txncoord.requests import Completing, Init, Marked, Places
 from cluster.txncoord.table import TxnLimits
 from cluster.txncoord.txn import DECIDED, NOBODY, Txn, TxnState
 from tests.model.txn_states import (
+    CACHED,
     ID,
     PARTITIONS,
     Bounds,
@@ -51,12 +53,33 @@ from tests.model.txn_states import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from cluster.host.machine import Decision
 
 TIMEOUT_MS = 10
 NEVER_MS, LATER_MS = 0, 1_000
+
+
+class Verify(NamedTuple):
+    """A broker asks the coordinator."""
+
+    identity: ProducerIdentity
+    partition: TopicPartition
+
+
+EXPIRE = "expire"
+
+Question = Init | Register | EndTxn | Verify | Marked | str
+
+
+class Decided(NamedTuple):
+    """What the machine made of a question: its state afterwards, and the answer."""
+
+    txn: Txn | None
+    next_id: int
+    ended: tuple[ProducerIdentity, bool] | None
+    reply: Any
 
 
 class Model:
@@ -65,6 +88,9 @@ class Model:
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
         self.machine = TxnMachine(TxnLimits(epoch_max=bounds.epoch_max))
+        self._known: dict[Txn | None, Txn | None] = {}
+        self._decisions: dict[tuple[int, int, Question], Decided] = {}
+        self._markers: dict[int, frozenset[Message]] = {}
 
     def start(self) -> World:
         client = Client(freeze(Transaction(ID)), 0, frozenset(), (), ())
@@ -73,7 +99,32 @@ class Model:
     def successors(self, world: World) -> Iterator[World]:
         """What can happen next. Whatever may be sent is sent at once: it need not arrive."""
         for after in self._moves(world):
-            yield self._verified(_all_sent(after))
+            yield self._verified(self._all_sent(after))
+
+    def _all_sent(self, world: World) -> World:
+        """With every message under way that may be, and every batch acknowledged that can be."""
+        more: set[Message] = set()
+        clients = world.clients
+        for number, client in enumerate(world.clients):
+            outlook = outlook_of(client)
+            more |= outlook.sends
+            acked = {p for p in outlook.writable if _is_committed(world, p, client.core[1])}
+            if not acked <= client.acked:
+                clients = _put(clients, number, client._replace(acked=client.acked | acked))
+        if world.txn is not None and world.txn.state in DECIDED:
+            more |= self._markers_of(world.txn)
+        messages = world.messages if more <= world.messages else world.messages | more
+        return world._replace(clients=clients, messages=messages)
+
+    def _markers_of(self, txn: Txn) -> frozenset[Message]:
+        known = self._markers.get(id(txn))
+        if known is None:
+            known = self._markers[id(txn)] = frozenset(
+                ("marker", writer.marker, writer.commits, partition)
+                for writer in txn.writers
+                for partition in writer.partitions
+            )
+        return known
 
     def _verified(self, world: World) -> World:
         """Every broker that would hear a yes by now has heard it: it may be acted on later."""
@@ -86,7 +137,7 @@ class Model:
             if answer in world.messages:
                 continue
             _, identity, partition = message
-            _, reply = self._decided(world, _verify(identity, partition))
+            _, reply = self._decided(world, Verify(identity, partition))
             if not isinstance(reply, SuiroError):
                 world = world._replace(messages=world.messages | {answer})
         return world
@@ -105,29 +156,18 @@ class Model:
     # -- producers --------------------------------------------------------------------------------
 
     def _client_moves(self, world: World, number: int, client: Client) -> Iterator[World]:
-        core = thaw(client)
         step = outlook_of(client).step
         if isinstance(step, InitProducer):
             if world.inits < self.bounds.inits:
                 yield from self._init(world, number, step)
-        elif core.state is State.READY and client.begun < self.bounds.begun:
-            core.begin()
-            writes = PARTITIONS if client.begun == 0 else PARTITIONS[:1]
-            core.write_to(writes)
-            fresh = Client(freeze(core), client.begun + 1, frozenset(), client.told, writes)
-            yield _with(world, number, fresh)
-        elif core.state in {State.OPEN, State.MUST_ABORT}:
-            core.abort()
-            yield _with(world, number, client._replace(core=freeze(core)))
-        if client.core[0] is State.OPEN and len(client.acked) == len(client.writes):
-            core = thaw(client)
-            core.commit()
-            yield _with(world, number, client._replace(core=freeze(core)))
+            return
+        for after in choices_of(client, self.bounds.begun):
+            yield _with(world, number, after)
 
     def _init(self, world: World, number: int, step: InitProducer) -> Iterator[World]:
         world = world._replace(inits=world.inits + 1)
         request = Init(ID, TIMEOUT_MS, f"client {number}", step.go_on)
-        after, reply = self._decided(world, lambda m: m.decide_init(request, NEVER_MS))
+        after, reply = self._decided(world, request)
         yield after
         if not isinstance(reply, Completing):
             yield _answered(after, number, step, reply)
@@ -156,12 +196,7 @@ class Model:
                 raise AssertionError(message)
 
     def _step_delivered(self, world: World, step: Register | EndTxn) -> Iterator[World]:
-        def choose(machine: TxnMachine) -> Decision[Any]:
-            if isinstance(step, Register):
-                return machine.decide_add(ID, step.identity, Places(step.partitions), NEVER_MS)
-            return machine.decide_end(ID, step.identity, commit=step.commit, now_ms=NEVER_MS)
-
-        after, reply = self._decided(world, choose)
+        after, reply = self._decided(world, step)
         if after != world:
             yield after
         for number, client in enumerate(world.clients):
@@ -176,7 +211,7 @@ class Model:
         if not opens_transaction(producers.get(identity.producer_id), entry):
             yield from self._append(world, identity, partition)
             return
-        _, reply = self._decided(world, _verify(identity, partition))
+        _, reply = self._decided(world, Verify(identity, partition))
         if isinstance(reply, SuiroError):
             yield from _refused(world, identity, reply)
 
@@ -199,38 +234,48 @@ class Model:
         if txn is None:
             return
         if txn.state is TxnState.ONGOING:
-            yield self._decided(world, lambda m: m.decide_expire(LATER_MS))[0]
+            yield self._decided(world, EXPIRE)[0]
         if txn.state not in DECIDED:
             return
         for at, log in enumerate(world.logs):
             for entry in log[: world.committed[at]]:
                 if entry.marker is not None:
                     answer = Marked(entry.identity, Places((PARTITIONS[at],)))
-                    yield self._decided(world, _marked(answer))[0]
+                    yield self._decided(world, answer)[0]
 
-    def _decided(
-        self, world: World, choose: Callable[[TxnMachine], Decision[Any]]
-    ) -> tuple[World, Any]:
-        """Let the real machine decide and apply; an error is an answer too."""
+    def _decided(self, world: World, question: Question) -> tuple[World, Any]:
+        """What the machine makes of a question in this state; an error is an answer too."""
+        key = (id(world.txn), world.next_id, question)  # equal ones are one object
+        known = self._decisions.get(key)
+        if known is None:
+            known = self._decisions[key] = self._decide(world.txn, world.next_id, question)
+        if known.txn is world.txn:
+            return world, known.reply
+        decided = world.decided if known.ended is None else world.decided | {known.ended}
+        after = world._replace(txn=known.txn, next_id=known.next_id, decided=decided)
+        return after, known.reply
+
+    def _decide(self, txn: Txn | None, next_id: int, question: Question) -> Decided:
+        """Let the real machine decide and apply."""
         machine = self.machine
-        machine.table.txns = {} if world.txn is None else {ID: world.txn}
+        machine.table.txns = {} if txn is None else {ID: txn}
         machine.table.ids = ProducerIds()
-        machine.on_producer_ids(world.next_id, 1_000_000)  # type: ignore[arg-type]
+        machine.on_producer_ids(next_id, 1_000_000)  # type: ignore[arg-type]
         try:
-            decision = choose(machine)
+            decision = _ask(machine, question)
         except SuiroError as error:
-            return world, error
+            return Decided(txn, next_id, None, error)
         if not decision.records:
-            return world, decision.reply
+            return Decided(txn, next_id, None, decision.reply)
         for record in decision.records:
             machine.apply(record)
-        txn = machine.get(ID)
-        assert txn is not None
-        decided = world.decided
-        if txn.ended is not None and (world.txn is None or world.txn.ended != txn.ended):
-            decided |= {(txn.ended.identity, txn.ended.commit)}
-        next_id = int(machine.table.ids.peek())
-        return world._replace(txn=txn, next_id=next_id, decided=decided), decision.reply
+        after = machine.get(ID)
+        assert after is not None
+        last = after.ended
+        is_new = last is not None and (txn is None or txn.ended != last)
+        ended = (last.identity, last.commit) if last is not None and is_new else None
+        same = self._known.setdefault(after, after)
+        return Decided(same, int(machine.table.ids.peek()), ended, decision.reply)
 
     # -- invariants -------------------------------------------------------------------------------
 
@@ -239,7 +284,7 @@ class Model:
         if len(decided) != len(world.decided):
             raise Broken(f"T4: decided both ways: {sorted(map(str, world.decided))}")
         for log, committed in zip(world.logs, world.committed, strict=True):
-            _check_visible(log, committed, decided)
+            _check_visible(log, committed, world.decided)
             _check_open(world.txn, log)
         for client in world.clients:
             for identity, commit in client.told:
@@ -250,9 +295,11 @@ class Model:
             raise Broken(f"I1: {first} belongs to both")
 
 
+@lru_cache(CACHED)
 def _check_visible(
-    log: tuple[Entry, ...], committed: int, decided: dict[ProducerIdentity, bool]
+    log: tuple[Entry, ...], committed: int, outcomes: frozenset[tuple[ProducerIdentity, bool]]
 ) -> None:
+    decided = dict(outcomes)
     state = replayed(log)
     stable = state.producers.last_stable_offset(Offset(committed))
     aborted = state.aborted.overlapping(Offset(0), stable)
@@ -287,15 +334,40 @@ def _check_open(txn: Txn | None, log: tuple[Entry, ...]) -> None:
 # -- small moves ----------------------------------------------------------------------------------
 
 
-def _marked(answer: Marked) -> Callable[[TxnMachine], Decision[Any]]:
-    return lambda machine: machine.decide_marked(ID, [answer], NEVER_MS)
+def _ask(machine: TxnMachine, question: Question) -> Decision[Any]:
+    match question:
+        case Init():
+            return machine.decide_init(question, NEVER_MS)
+        case Register(identity, partitions, _):
+            return machine.decide_add(ID, identity, Places(partitions), NEVER_MS)
+        case EndTxn(identity, commit):
+            return machine.decide_end(ID, identity, commit=commit, now_ms=NEVER_MS)
+        case Verify(identity, partition):
+            return machine.decide_verify(ID, identity, Places((partition,)))
+        case Marked():
+            return machine.decide_marked(ID, [question], NEVER_MS)
+        case _:
+            return machine.decide_expire(LATER_MS)
 
 
-def _verify(
-    identity: ProducerIdentity, partition: TopicPartition
-) -> Callable[[TxnMachine], Decision[Any]]:
-    places = Places((partition,))
-    return lambda machine: machine.decide_verify(ID, identity, places)
+@lru_cache(CACHED)
+def choices_of(client: Client, begun_max: int) -> list[Client]:
+    """What the application may do next."""
+    found = []
+    core = thaw(client)
+    if core.state is State.READY and client.begun < begun_max:
+        core.begin()
+        writes = PARTITIONS if client.begun == 0 else PARTITIONS[:1]
+        core.write_to(writes)
+        found.append(Client(freeze(core), client.begun + 1, frozenset(), client.told, writes))
+    elif core.state in {State.OPEN, State.MUST_ABORT}:
+        core.abort()
+        found.append(client._replace(core=freeze(core)))
+    if client.core[0] is State.OPEN and len(client.acked) == len(client.writes):
+        core = thaw(client)
+        core.commit()
+        found.append(client._replace(core=freeze(core)))
+    return found
 
 
 def _put(items: tuple[Any, ...], at: int, item: Any) -> tuple[Any, ...]:
@@ -304,24 +376,6 @@ def _put(items: tuple[Any, ...], at: int, item: Any) -> tuple[Any, ...]:
 
 def _with(world: World, number: int, client: Client) -> World:
     return world._replace(clients=_put(world.clients, number, client))
-
-
-def _all_sent(world: World) -> World:
-    """With every message under way that may be, and every batch acknowledged that can be."""
-    messages = set(world.messages)
-    clients = []
-    for client in world.clients:
-        outlook = outlook_of(client)
-        messages |= outlook.sends
-        acked = {p for p in outlook.writable if _is_committed(world, p, client.core[1])}
-        clients.append(client._replace(acked=client.acked | acked) if acked else client)
-    if world.txn is not None and world.txn.state in DECIDED:
-        messages |= {
-            ("marker", writer.marker, writer.commits, partition)
-            for writer in world.txn.writers
-            for partition in writer.partitions
-        }
-    return world._replace(clients=tuple(clients), messages=frozenset(messages))
 
 
 def _is_committed(world: World, partition: TopicPartition, identity: ProducerIdentity) -> bool:
@@ -356,8 +410,8 @@ def _answered(world: World, number: int, step: Any, reply: Any) -> World:
 def _refused(world: World, identity: ProducerIdentity, error: SuiroError) -> Iterator[World]:
     """A broker's refusal reaches the producer, if that is still at it."""
     for number, client in enumerate(world.clients):
-        core = thaw(client)
-        if core.state is State.OPEN and core.identity == identity:
+        if client.core[0] is State.OPEN and client.core[1] == identity:
+            core = thaw(client)
             core.on_refused(error)
             yield _with(world, number, client._replace(core=freeze(core)))
 
@@ -380,9 +434,11 @@ def search(bounds: Bounds, states_max: int) -> Searched:
     """Breadth first. A state is remembered by 64 bits: two of a million states that look alike are
     a chance of one in thirty million.
     """
+    for cached in (replayed, header, outlook_of, choices_of, _check_visible):
+        cached.cache_clear()  # of another search, with other code perhaps
     model = Model(bounds)
     start = model.start()
-    visited = {hash(start)}
+    visited = {start.key()}
     frontier = deque([(start, 0)])
     transitions = depth = 0
     seen: Counter[str] = Counter()
@@ -393,7 +449,7 @@ def search(bounds: Bounds, states_max: int) -> Searched:
         try:
             for after in model.successors(world):
                 transitions += 1
-                key = hash(after)
+                key = after.key()
                 if key not in visited:
                     model.check(after)
                     visited.add(key)

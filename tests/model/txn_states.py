@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 ID = "id"
 PARTITIONS = (TopicPartition("t", 0), TopicPartition("t", 1))
 CONTROL_BIT = 0x20
+CACHED = 500_000
 
 Message = Register | EndTxn | tuple[Any, ...]
 
@@ -53,6 +54,10 @@ class World(NamedTuple):
     committed: tuple[int, ...]
     """The high watermarks."""
     messages: frozenset[Message]
+
+    def key(self) -> int:
+        """64 bits of it. Equal transactions are one object (`Model._decide`)."""
+        return hash((id(self.txn), *self[1:]))
 
 
 class Bounds(NamedTuple):
@@ -96,7 +101,7 @@ class Outlook(NamedTuple):
     sends: frozenset[Message]
 
 
-@lru_cache(100_000)
+@lru_cache(CACHED)
 def outlook_of(client: Client) -> Outlook:
     core = thaw(client)
     step = core.next_step()
@@ -107,6 +112,7 @@ def outlook_of(client: Client) -> Outlook:
     return Outlook(step, writable, frozenset(sends))
 
 
+@lru_cache(CACHED)
 def header(identity: ProducerIdentity, offset: int, *, control: bool) -> BatchHeader:
     return BatchHeader(
         base_offset=offset,
@@ -125,7 +131,7 @@ def header(identity: ProducerIdentity, offset: int, *, control: bool) -> BatchHe
     )
 
 
-@lru_cache(100_000)
+@lru_cache(CACHED)
 def replayed(log: tuple[Entry, ...]) -> LogState:
     state = LogState(Offset(0))
     for offset, (identity, marker) in enumerate(log):

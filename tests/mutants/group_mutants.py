@@ -187,6 +187,20 @@ GROUP_MUTANTS: tuple[Mutant, ...] = (
         "if False else frozenset()",
     ),
     _one(
+        "a member waits for a silent coordinator until its session is over",
+        "G4",
+        Membership.is_kept_waiting,
+        "self._asked_ms is not None and",
+        "False and",
+    ),
+    _one(
+        "a member has no patience with the next coordinator",
+        "G4",
+        Membership.on_connected,
+        "self._asked_ms = None",
+        "pass",
+    ),
+    _one(
         "expiry drops a live member: what it says does not count",
         "G4",
         Sessions.on_heard,

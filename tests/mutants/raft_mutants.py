@@ -36,14 +36,14 @@ RAFT_MUTANTS: tuple[Mutant, ...] = (
         "if True:",
     ),
     _one(
-        "the vote is not synced",
+        "row 35: the vote is not synced",
         "M6",
         Raft.take_ready,
         "is_promise or bool(entries) or snapshot is not None,",
         "bool(entries) or snapshot is not None,",
     ),
     _one(
-        "acknowledgements and votes leave before the sync",
+        "row 35: acknowledgements and votes leave before the sync",
         "M5",
         Raft._sorted_outbox,
         "early = tuple(message for message in outbox if message.kind in EARLY)",
@@ -141,21 +141,21 @@ RAFT_MUTANTS: tuple[Mutant, ...] = (
         "for voter in self.conf.members",
     ),
     _one(
-        "two membership changes at once",
+        "row 38: two membership changes at once",
         "M7",
         Raft._must_be_settled,
         "if self.log.conf_index > self.log.commit:",
         "if False:",
     ),
     _one(
-        "a membership change before the term has committed anything",
+        "row 30: a membership change before the term has committed anything",
         "M7",
         Raft._must_be_settled,
         "if not self.has_committed_in_term():",
         "if False:",
     ),
     _one(
-        "a membership change that was taken back still counts",
+        "row 30: a membership change that was taken back still counts",
         "M7",
         RaftLog._truncate,
         "while self._confs[-1][0] > self.last:",
@@ -190,7 +190,7 @@ RAFT_MUTANTS: tuple[Mutant, ...] = (
         "return False and",
     ),
     Mutant(
-        "a wiped node votes and acknowledges in the old one's place",
+        "row 31: a wiped node votes and acknowledges in the old one's place",
         "M7",
         (
             Edit(Raft.step, "message.target != self.me", "message.target.node != self.me.node"),

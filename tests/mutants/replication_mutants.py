@@ -174,9 +174,9 @@ REPLICATION_MUTANTS: tuple[Mutant, ...] = (
     _one(
         "row 7: a role is taken from an image older than the registration",
         "P14",
-        replication_role.role_of,
-        "if known is None or known.broker_epoch != broker_epoch:",
-        "if known is None:",
+        replication_role.is_known,
+        "return known is not None and known.broker_epoch == broker_epoch",
+        "return known is not None",
     ),
     _one(
         "row 7: a proposal without an answer is taken for refused",

@@ -12,7 +12,9 @@ from suiro._proto import (
     broker_pb2,
     common_pb2,
     controller_pb2,
+    founding_pb2,
     groupcoord_pb2,
+    node_pb2,
     raft_pb2,
     txncoord_pb2,
 )
@@ -25,8 +27,9 @@ LINES_MAX = 500
 
 PURE = {
     "clients/suiro/model": "*",
-    "clients/suiro": "accumulator even_out fetch_buffer membership murmur nearest partitioner "
-    "placing reassign_plan retry sequences transaction",
+    "cluster": "founding",
+    "clients/suiro": "accumulator cluster_view diagnosis even_out explain fetch_buffer "
+    "membership murmur nearest partitioner placing reassign_plan retry sequences transaction",
     "cluster/groupcoord": "assignor codec group machine members offsets rebalance reconcile "
     "records requests sessions subscriptions wire",
     "cluster/txncoord": "codec end expire init machine partitions producer_ids records requests "
@@ -106,7 +109,8 @@ def test_methods_are_those_of_the_contract() -> None:
                     ours[method.name] = method.kind
     theirs = {}
     for module in (
-        admin_pb2, broker_pb2, controller_pb2, groupcoord_pb2, raft_pb2, txncoord_pb2,
+        admin_pb2, broker_pb2, controller_pb2, founding_pb2, groupcoord_pb2, node_pb2, raft_pb2,
+        txncoord_pb2,
     ):  # fmt: skip
         for service in module.DESCRIPTOR.services_by_name.values():
             for rpc in service.methods:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from suiro.model.errors import (
     NotEnoughReplicas,
@@ -10,7 +12,7 @@ from suiro.model.errors import (
     StalePartitionEpoch,
     TimedOut,
 )
-from suiro.model.ids import NodeId, Offset
+from suiro.model.ids import NodeId, Offset, PartitionEpoch
 
 from cluster.broker.leader import PROPOSAL_RETRY_MS, REPLICA_LAG_TIME_MAX_MS
 from cluster.broker.replication_effects import (
@@ -379,3 +381,18 @@ def test_so_does_one_where_states_were_missed() -> None:
     assert (refusal.node, refusal.stream) == (3, NO_STREAM)
     assert kit.ack(3, 2) == []
     assert kit.leader.lag(TWO) == 0  # in the ISR before and after: it never left
+
+
+def test_what_a_replica_held_before_it_went_offline_no_longer_counts() -> None:
+    """It may have begun anew since: row 7 without a restart."""
+    kit = Kit(1, 2, records=2)
+    kit.join(2, 2)
+    kit.announce(3, 2)
+    before = kit.leader.state
+    marked = replace(
+        before, offline=(THREE,), partition_epoch=PartitionEpoch(before.partition_epoch + 1)
+    )
+    kit.leader.on_state(marked, START_MS)
+    back = replace(marked, offline=(), partition_epoch=PartitionEpoch(marked.partition_epoch + 1))
+    kit.leader.on_state(back, START_MS)
+    assert kit.ack(3, 2) == [], "said before it went offline, heard after it came back"

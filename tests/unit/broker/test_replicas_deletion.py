@@ -163,9 +163,11 @@ async def test_a_topic_that_was_deleted_and_made_again_finds_its_place_free() ->
     disk = await with_record()
     life = await Life(disk).start()
     again = PartitionState(topic_id("u"), 0, (ME,), (ME,), ME)
-    await life.hear(
-        TopicDeleted(topic_id("t"), "t"), TopicCreated(topic_id("u"), "t"), PartitionCreated(again)
-    )
+    deleted = TopicDeleted(topic_id("t"), "t")
+    await life.hear(deleted, TopicCreated(topic_id("u"), "t"), PartitionCreated(again))
+    assert not disk.has("t-0")
+    assert life.replicas.find(T0) is None, "in an image of before it may be another's by now"
+    await life.hear(registered(NOW))
     found = life.replicas.find(T0)
     assert found is not None
     assert (found.log.log_end, found.log.home.topic_id) == (0, topic_id("u"))

@@ -42,6 +42,17 @@ def test_a_batch_is_due_when_full_or_lingered() -> None:
     assert waiting.due_in_ms(A, 1) == 10
 
 
+def test_an_idle_line_waits_for_nobody_but_a_sender_in_full_flow() -> None:
+    waiting = accumulator()
+    flowing, last = rows(b"x", size=60), rows(b"y", size=20)
+    flowing.is_followed = True
+    waiting.add(A, flowing, now_ms=0)
+    assert waiting.due_in_ms(A, 4, idle=True) == 6
+    waiting.add(A, last, now_ms=5)
+    assert waiting.due_in_ms(A, 5) == 5
+    assert waiting.due_in_ms(A, 5, idle=True) == 0
+
+
 def test_what_waits_too_long_expires() -> None:
     waiting = accumulator()
     waiting.add(A, rows(b"old", size=10), now_ms=0)

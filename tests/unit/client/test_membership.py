@@ -74,7 +74,7 @@ def error(code: ErrorCode) -> pb.MemberNotice:
 
 def test_what_is_new_is_taken_at_once_and_the_rest_is_given_up_before_the_answer() -> None:
     member = joined()
-    assert member.on_notice(notice(3, A, C), 30) == [Revoke((B,)), Assign((C,))]
+    assert member.on_notice(notice(3, A, C, answers=3), 30) == [Revoke((B,)), Assign((C,))]
     assert (member.told_epoch, member.carried_out) == (3, 2)
     (beat,) = member.on_time(400)
     assert beat == _heard(member, 4, 2)  # it still holds B, and says so
@@ -107,6 +107,20 @@ def test_a_lost_connection_loses_nothing() -> None:
     assert (said.message.member_id, said.message.member_epoch) == ("m1", 2)
     assert len(said.message.owned) == 2
     assert list(said.message.topics) == ["t"]
+
+
+def test_who_is_not_answered_is_kept_waiting() -> None:
+    member = joined()
+    member.on_notice(notice(2, answers=3), 30)
+    assert not member.is_kept_waiting(10_000)
+    (beat,) = member.on_time(320)
+    assert isinstance(beat, Say)
+    assert member.on_notice(notice(2), 400) == []  # a push is no answer
+    assert (member.is_kept_waiting(569), member.is_kept_waiting(570)) == (False, True)
+    member.on_disconnected()
+    member.on_connected(580)
+    assert (member.is_kept_waiting(829), member.is_kept_waiting(830)) == (False, True)
+    assert member.held == {A, B}
 
 
 def test_one_that_is_out_has_lost_what_it_held_and_joins_under_another_id() -> None:
@@ -142,6 +156,7 @@ def test_the_lease_runs_from_when_the_answered_message_was_sent() -> None:
 
 def test_an_answer_extends_the_lease_and_a_push_does_not() -> None:
     member = joined()
+    member.on_notice(notice(2, answers=3), 30)
     (beat,) = member.on_time(320)
     assert isinstance(beat, Say)
     member.on_notice(notice(2), 900)
@@ -158,6 +173,7 @@ def test_an_assignment_after_the_lease_is_over_is_not_taken() -> None:
 
 def test_a_slow_handler_keeps_its_partitions_and_a_stuck_one_does_not() -> None:
     member = joined(processing_timeout_ms=900)
+    member.on_notice(notice(2, answers=3), 30)
     member.on_progress(500)
     (beat,) = member.on_time(950)
     assert isinstance(beat, Say)

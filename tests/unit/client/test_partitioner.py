@@ -81,12 +81,21 @@ def test_without_a_key_every_partition_gets_its_share(kind: str, records: int) -
     assert max(counts.values()) < 1.15 * min(counts.values())
 
 
-def test_sticky_stays_for_a_batch() -> None:
+@pytest.mark.parametrize("size", [100, 99, 1_000, 999, 1_001])
+def test_sticky_stays_for_a_batch_and_nobody_gets_ahead(size: int) -> None:
     partitioner = make_partitioner("sticky", Random(1), 1_000)
-    chosen = [partitioner.choose(run([None]), 100, 6) for _ in range(20)]
-    assert len(set(chosen[:10])) == 1
-    assert len(set(chosen[10:])) == 1
-    assert chosen[0] != chosen[10]
+    in_batch = max(1, 1_000 // size)
+    chosen = [partitioner.choose(run([None]), size, 6) for _ in range(18 * in_batch)]
+    turns = [set(chosen[n : n + in_batch]) for n in range(0, len(chosen), in_batch)]
+    assert all(len(turn) == 1 for turn in turns)
+    for start in range(0, 18, 6):
+        assert set().union(*turns[start : start + 6]) == set(range(6))
+
+
+def test_sticky_goes_on_when_there_are_more_partitions() -> None:
+    partitioner = make_partitioner("sticky", Random(1), 1_000)
+    assert [partitioner.choose(run([None]), 1_000, 1) for _ in range(3)] == [0, 0, 0]
+    assert {partitioner.choose(run([None]), 1_000, 4) for _ in range(4)} == set(range(4))
 
 
 def test_records_of_a_partition_keep_their_order() -> None:

@@ -141,6 +141,16 @@ def test_a_transaction_has_its_epochs_from_the_coordinator() -> None:
     assert line.owner.wants_identity
 
 
+def test_a_transaction_does_not_go_on_with_the_numbers_of_the_aborted_one() -> None:
+    line = numbering(own_epochs=False)
+    aborted = send(line, 0)
+    line.expire(aborted)  # the abort does not wait for it
+    line.owner.identify(ProducerIdentity(ProducerId(7), ProducerEpoch(1)))
+    assert not line.may_take(), "it would be numbered under the epoch that is over"
+    assert line.on_verdict(aborted, Verdict.REFUSED) is Fate.DROPPED
+    assert send(line, 1).stamp == Stamp(7, 1, 0)
+
+
 def test_without_idempotence_order_is_kept_and_nothing_is_numbered() -> None:
     line: PartitionSequence[int] = Sequences[int](numbered=False).of(WHERE)
     first, second = send(line, 0), send(line, 1)

@@ -14,6 +14,7 @@ from suiro.settings import (
     ProducerSettings,
     build_settings,
     parse_bootstrap,
+    take_bootstrap,
 )
 
 
@@ -49,6 +50,17 @@ def test_kafkas_names_and_spellings() -> None:
     dotted = {"compression.type": "lz4", "max.in.flight.requests.per.connection": 1}
     settings = build_settings(ProducerSettings, dotted)
     assert (settings.compression, settings.max_in_flight) == (Compression.LZ4, 1)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"bootstrap_servers": "there:5,here"}, {"bootstrap.servers": ["there:5", "here:9750"]}],
+)
+def test_where_to_connect_by_kafkas_name(given: dict[str, Any]) -> None:
+    assert take_bootstrap(None, given) == (Address("there", 5), Address("here", 9750))
+    assert not given
+    with pytest.raises(InvalidSetting, match="both say where to connect"):
+        take_bootstrap("elsewhere", {"bootstrap_servers": "there"})
 
 
 def test_idempotence_is_on_where_it_can_be() -> None:

@@ -24,7 +24,8 @@ from cluster.host.metrics import Metrics
 from cluster.storage import Founder, Identity, format_directory, load_identity, random_cluster_id
 from tests.sim.disk import ForgetfulFs
 from tests.sim.loop import InlineOffload, LoopClock
-from tests.sim.net import NetworkSettings, SimNetwork, SimServer
+from tests.sim.net import NetworkSettings, SimNetwork
+from tests.sim.serving import SimServer
 from tests.sim.store import StoreDisk
 from tests.sim.trace import Trace
 

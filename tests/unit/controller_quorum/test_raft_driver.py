@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from suiro._proto import admin_pb2
@@ -12,6 +13,7 @@ from suiro.model.errors import NotController, StorageFailed
 from suiro.transport.methods import AdminMethods
 
 from cluster.controller_quorum.messages import MessageKind
+from cluster.host.offload import Inline
 from tests.sim.loop import run
 from tests.unit.controller_quorum.quorum_sim import quorum_world
 
@@ -103,6 +105,29 @@ def test_nothing_is_acknowledged_or_promised_before_it_is_stored() -> None:
             assert any(one.promised for one in watched)
 
     run(main, seed=4)
+
+
+def test_appends_are_on_the_wire_before_the_leader_writes() -> None:
+    """Its write stops the loop: what still lay in a link would leave after it, not during it."""
+
+    async def main(rng: Random) -> None:
+        async with quorum_world(rng) as world:
+            world.found(3)
+            leader = (await world.wait_for_leader()).controller
+            leader.driver._env = replace(leader.env, store_offload=Inline())
+            write, left_behind = leader.driver._store.write, []
+
+            def watched_write(*what: Any, sync: bool) -> None:
+                left_behind.append([len(link._queue) for link in leader.peers._links.values()])
+                write(*what, sync=sync)
+
+            leader.driver._store.write = watched_write
+            for number in range(1, 6):
+                await world.set_default(number)
+            assert len(left_behind) >= 5
+            assert {count for counts in left_behind for count in counts} == {0}
+
+    run(main, seed=5)
 
 
 class Watched:

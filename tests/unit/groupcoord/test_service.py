@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from suiro._proto import groupcoord_pb2 as pb
 from suiro._proto.common_pb2 import Hello, HelloReply, NodeAddress
 from suiro._proto.common_pb2 import TopicPartition as WirePartition
 from suiro.model.error_base import ErrorCode
-from suiro.model.errors import InvalidRequest, UnknownGroup
+from suiro.model.errors import CoordinatorLoading, InvalidRequest, UnknownGroup
 from suiro.model.ids import TopicId
 from suiro.transport.api import Peer
 
 from cluster.groupcoord.program import GroupProgram
 from cluster.groupcoord.service import GroupService
+from cluster.groupcoord.sessions import GRACE_MS
 from cluster.groupcoord.subscriptions import TopicFact
 from cluster.host.clock import SystemClock
 from cluster.host.machine_host import MachineHost
@@ -49,8 +50,9 @@ class FakeShard:
 
     def __init__(self, program: GroupProgram) -> None:
         self.index = 0
+        self.log = MemoryLog()
         self.host: MachineHost[GroupMachine] = MachineHost(
-            MemoryLog(),
+            self.log,
             program.encode,
             lambda effect: program.perform(self, effect),  # type: ignore[arg-type]
         )
@@ -96,29 +98,57 @@ class FakeStream:
 
 
 class OneShard:
-    """All that is owned."""
+    """All that is owned, and its terms."""
 
-    def __init__(self, shard: Any) -> None:
-        self._shard = shard
+    def __init__(self, program: GroupProgram) -> None:
+        self.shard: Any = FakeShard(program)
+        self._program = program
+        self._is_serving = asyncio.Event()
+
+    async def run(self) -> None:
+        """One term after another: a new one knows what was written, and nothing else."""
+        while True:
+            machine = self._program.new_machine(0)
+            for key, value in self.shard.log.records:
+                machine.apply(self._program.decode(key, value))
+            async with asyncio.TaskGroup() as tasks:
+                serving = tasks.create_task(self.shard.host.serve(machine, 0))
+                await asyncio.sleep(0)
+                tending = tasks.create_task(self._program.tend(self.shard))
+                self._is_serving.set()
+                await serving
+                tending.cancel()
+
+    async def begin_term(self) -> None:
+        """End the present one, if any, and wait for the next."""
+        self._is_serving.clear()
+        self.shard.host.stop(CoordinatorLoading("an append has failed"))
+        await self._is_serving.wait()
 
     def shard_for(self, _name: str) -> Any:
-        return self._shard
+        return self.shard
 
     def owned(self) -> list[Any]:
-        return [self._shard]
+        return [self.shard]
 
 
 async def verified(*_: object) -> None:
     """The coordinator of every transaction says yes."""
 
 
+class Coordinator(NamedTuple):
+    service: GroupService
+    tasks: asyncio.TaskGroup
+    shards: OneShard
+
+
 @asynccontextmanager
-async def serving() -> AsyncIterator[tuple[GroupService, asyncio.TaskGroup]]:
+async def serving() -> AsyncIterator[Coordinator]:
     program = GroupProgram(SystemClock(), lambda: 1_000_000)
     program._topics = {"orders": TopicFact(TopicId(b"1" * 16), 2)}
-    shard: Any = FakeShard(program)
+    shards = OneShard(program)
     service = GroupService(
-        OneShard(shard),
+        shards,
         program,
         SystemClock(),
         lambda _hello: HelloReply(protocol=1),
@@ -126,12 +156,10 @@ async def serving() -> AsyncIterator[tuple[GroupService, asyncio.TaskGroup]]:
         verified,
     )
     async with asyncio.TaskGroup() as tasks:
-        host = tasks.create_task(shard.host.serve(program.new_machine(0), 0))
-        await asyncio.sleep(0)
-        tending = tasks.create_task(program.tend(shard))
-        yield service, tasks
-        tending.cancel()
-        host.cancel()
+        running = tasks.create_task(shards.run())
+        await shards.begin_term()
+        yield Coordinator(service, tasks, shards)
+        running.cancel()
 
 
 def partitions(notice: pb.MemberNotice) -> list[int]:
@@ -139,7 +167,7 @@ def partitions(notice: pb.MemberNotice) -> list[int]:
 
 
 async def test_two_members_share_and_one_goes() -> None:
-    async with serving() as (service, tasks):
+    async with serving() as (service, tasks, _shards):
         a, b = FakeStream(), FakeStream()
         tasks.create_task(service.handle_session(a, PEER))
         a.say("a", number=1)
@@ -168,7 +196,7 @@ async def test_two_members_share_and_one_goes() -> None:
 
 
 async def test_a_member_whose_stream_broke_is_put_out() -> None:
-    async with serving() as (service, tasks):
+    async with serving() as (service, tasks, _shards):
         a, b = FakeStream(), FakeStream()
         for stream, name in ((a, "a"), (b, "b")):
             tasks.create_task(service.handle_session(stream, PEER))
@@ -185,8 +213,32 @@ async def test_a_member_whose_stream_broke_is_put_out() -> None:
         b.cancel()
 
 
+async def test_the_end_of_a_stream_that_is_not_the_newest_says_nothing() -> None:
+    """Seed 20984: after a new term an old stream was heard again before it broke, and the member,
+    which had another one open, was put out half a second later.
+    """
+    async with serving() as (service, tasks, shards):
+        old, new = FakeStream(), FakeStream()
+        on_old = tasks.create_task(service.handle_session(old, PEER))
+        old.say("a")
+        await old.notice()
+        assigned = await old.notice()
+        tasks.create_task(service.handle_session(new, PEER))
+        new.say("a", assigned.member_epoch, 0, 1)
+        await new.notice()
+        await shards.begin_term()
+        old.say("a", assigned.member_epoch, 0, 1)
+        await old.notice()
+        old.cancel()
+        await on_old
+        now_ms = SystemClock().monotonic_ms()
+        due_ms = await shards.shard.host.read(lambda machine: machine.next_deadline_ms(now_ms))
+        assert due_ms - now_ms > GRACE_MS
+        new.cancel()
+
+
 async def test_a_message_of_another_member_on_the_stream_is_refused() -> None:
-    async with serving() as (service, _tasks):
+    async with serving() as (service, _tasks, _shards):
         stream = FakeStream()
         stream.say("a")
         stream.say("b")
@@ -195,7 +247,7 @@ async def test_a_message_of_another_member_on_the_stream_is_refused() -> None:
 
 
 async def test_a_second_process_of_a_static_member_ends_the_session_of_the_first() -> None:
-    async with serving() as (service, tasks):
+    async with serving() as (service, tasks, _shards):
         first, second = FakeStream(), FakeStream()
         tasks.create_task(service.handle_session(first, PEER))
         first.say("a", instance_id="one")
@@ -209,7 +261,7 @@ async def test_a_second_process_of_a_static_member_ends_the_session_of_the_first
 
 
 async def test_offsets_and_administration() -> None:
-    async with serving() as (service, _tasks):
+    async with serving() as (service, _tasks, _shards):
         where = WirePartition(topic="orders", partition=1)
         commit = pb.CommitOffsetsRequest(
             group="g", offsets=[pb.OffsetCommit(partition=where, offset=7, leader_epoch=3)]

@@ -78,6 +78,19 @@ def test_what_is_synced_survives_a_power_loss_and_the_rest_need_not(
     assert Place(fs, TracedStore(place.store.states[0])).open().log_end == 50
 
 
+def test_opening_a_log_waits_for_no_sync_and_the_first_sync_covers_its_names(
+    place: Place, fs: ForgetfulFs
+) -> None:
+    """A broker that starts with thousands of logs would wait for as many."""
+    fill(place.open(), 25)
+    operations: list[Operation] = []
+    fs.after = operations.append
+    log = place.open()
+    assert "sync_directory" not in {operation.kind for operation in operations}
+    log.sync()
+    assert [o.path for o in operations if o.kind == "sync_directory"] == [DIRECTORY]
+
+
 def test_a_sync_covers_what_was_appended_when_it_began_and_no_cut(
     place: Place, fs: ForgetfulFs
 ) -> None:

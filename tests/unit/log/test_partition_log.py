@@ -341,6 +341,18 @@ def test_truncation_leaves_what_was_before(place: Place, cut: int) -> None:
     assert read_all(place.open())[: len(kept)] == kept
 
 
+def test_a_reader_goes_on_where_it_left_off_also_after_a_truncation(place: Place) -> None:
+    """Where reads ended is remembered; after a truncation other batches may lie there."""
+    log = place.open()
+    fill(log, 6, count=1)
+    assert len(read_all(log)) == 6
+    log.truncate_to(Offset(2), 0)
+    large, small = batch(2, fill=8), batch(1, fill=9)
+    log.append_as_leader([large, small], LeaderEpoch(1), 0)
+    assert log.read(Offset(4), 1, log.log_end) == stored(small, 4, 1)
+    assert read_all(log)[2:] == [stored(large, 2, 1), stored(small, 4, 1)]
+
+
 def test_truncation_below_the_log_start_empties_the_log(place: Place) -> None:
     log = place.open()
     log.append_as_leader(batch(10), EPOCH, 0)

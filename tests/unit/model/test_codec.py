@@ -85,11 +85,11 @@ def test_bytes_on_disk_do_not_change() -> None:
         NO_LEADER,
         reassignment=Reassignment((NodeId(3),), ()),
         recovery=Recovery.LAST_STANDING,
-        directories=("a", "b", ""),
+        offline=(NodeId(2),),
     )
     assert encode(PartitionChanged(state)).hex() == (
-        "6a370a10000102030405060708090a0b0c0d0e0f10ac021a0301020322010228ffffffffffffffffff01"
-        "40014a01614a01624a0052030a0103"
+        "6a320a10000102030405060708090a0b0c0d0e0f10ac021a0301020322010228ffffffffffffffffff01"
+        "400152030a01035a0102"
     )
     unset = ConfigSet(ConfigResource.CLUSTER, "", "retention.ms", None)
     assert encode(unset).hex() == "a2011008021a0c726574656e74696f6e2e6d73"

@@ -58,7 +58,7 @@ def registered(node_id: NodeId, epoch: int) -> NodeRegistered:
 
 
 def state(partition: int = 0, topic_id: TopicId = TOPIC) -> PartitionState:
-    return PartitionState(topic_id, partition, (ONE, TWO), (ONE, TWO), ONE, directories=("", ""))
+    return PartitionState(topic_id, partition, (ONE, TWO), (ONE, TWO), ONE)
 
 
 def changed(old: PartitionState, isr: tuple[NodeId, ...], leader: NodeId) -> PartitionState:
@@ -208,7 +208,7 @@ def test_what_is_removed_leaves_nothing_behind() -> None:
         changed(state(0), (NodeId(9),), NodeId(9)),
         dataclasses.replace(changed(state(0), (TWO,), TWO), leader_epoch=LeaderEpoch(0)),
         dataclasses.replace(changed(state(0), (ONE,), ONE), leader_epoch=LeaderEpoch(1)),
-        dataclasses.replace(changed(state(0), (ONE,), ONE), directories=("a",)),
+        dataclasses.replace(changed(state(0), (ONE,), ONE), offline=(ONE,)),
     ],
 )
 def test_a_record_that_nobody_can_have_decided_is_caught(wrong: PartitionState) -> None:

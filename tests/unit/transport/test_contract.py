@@ -17,9 +17,11 @@ from suiro.transport.api import Peer, Route, Stream, Transport
 from suiro.transport.grpc_transport import GrpcTransport
 from suiro.transport.methods import AdminMethods, ControllerMethods
 
+from cluster.host.metrics import Metrics
 from cluster.host.server import Server
 from tests.sim.loop import run
-from tests.sim.net import SimNetwork, SimServer
+from tests.sim.net import SimNetwork
+from tests.sim.serving import SimServer
 from tests.sim.trace import Trace
 
 if TYPE_CHECKING:
@@ -202,7 +204,7 @@ def test_the_simulated_network_keeps_it(check: Check) -> None:
 
 @pytest.mark.parametrize("check", CHECKS)
 async def test_grpc_keeps_it(check: Check) -> None:
-    server = Server([Echo()])
+    server = Server([Echo()], Metrics())
     address = Address("127.0.0.1", await server.start(Address("127.0.0.1", 0)))
     SERVERS[address] = server
     transport = GrpcTransport()

@@ -70,10 +70,16 @@ async def test_every_place_is_told_until_it_answers() -> None:
     async with staged() as stage:
         await open_in(stage, Places((T0, T1, GONE), ("g",)))
         brokers = Brokers()
-        await MarkerSender(stage.host, brokers, SystemClock(), lambda _: 0.0).finish("id")
-        txn = stage.machine.get("id")
-        assert txn is not None
-        assert txn.state is TxnState.COMPLETE_COMMIT
+        seen: list[TxnState] = []
+
+        def on_complete(name: str) -> None:
+            txn = stage.machine.get(name)
+            assert txn is not None
+            seen.append(txn.state)
+
+        sender = MarkerSender(stage.host, brokers, SystemClock(), lambda _: 0.0, on_complete)
+        await sender.finish("id")
+        assert seen == [TxnState.COMPLETE_COMMIT], "once, and the machine knew it by then"
         assert sorted(brokers.calls, key=str) == [
             ("g", identity(1, 0), True),
             (1, identity(1, 1), True, T0),
@@ -84,7 +90,7 @@ async def test_every_place_is_told_until_it_answers() -> None:
 async def test_nothing_owed_is_nothing_sent() -> None:
     async with staged() as stage:
         brokers = Brokers()
-        sender = MarkerSender(stage.host, brokers, SystemClock(), lambda _: 0.0)
+        sender = MarkerSender(stage.host, brokers, SystemClock(), lambda _: 0.0, lambda _: None)
         await sender.finish("unknown")
         await stage.init()
         await sender.finish("id")

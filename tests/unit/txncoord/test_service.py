@@ -19,12 +19,12 @@ from cluster.txncoord.codec import encode
 from cluster.txncoord.failpoint import Failpoint
 from cluster.txncoord.machine import TxnMachine
 from cluster.txncoord.requests import Marked, Places, SendMarkers
-from cluster.txncoord.service import TxnService
+from cluster.txncoord.service import Hosts, TxnService
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-PEER = Peer(address="10.0.0.7:50123")
+PEER = Peer(address="ipv4:10.0.0.7:50123")
 PARTITION = TopicPartition(topic="t", partition=0)
 
 
@@ -51,12 +51,18 @@ class Stage:
         self.machine.on_producer_ids(ProducerId(1), ProducerId(100))
         self.host: MachineHost[TxnMachine] = MachineHost(MemoryLog(), encode, self.effects.append)
 
+        self.answers = False
+        """Whether all places answer while somebody waits for the last transaction."""
+
         async def new_producer_id() -> ProducerId:
             return ProducerId(77)
 
+        async def completed(_: str) -> None:
+            if self.answers:
+                await self.marked()
+
         self.service = TxnService(
-            lambda _: self.host,
-            lambda: [self.host],
+            Hosts(lambda _: self.host, lambda: [self.host], completed),
             new_producer_id,
             SystemClock(),
             lambda: NodeAddress(node_id=1, host="here", port=9000),
@@ -92,6 +98,20 @@ async def staged() -> AsyncIterator[Stage]:
         stage.host.stop(ShuttingDown("the test is over"))
 
 
+async def test_who_comes_while_the_last_one_is_completed_waits_for_it() -> None:
+    async with staged() as stage:
+        who = await stage.init()
+        same: dict[str, Any] = {"transactional_id": "id", "producer_id": who.producer_id}
+        add = pb.AddPartitionsRequest(**same, partitions=[PARTITION])
+        await stage.service.handle_add_partitions(add, PEER)
+        await stage.service.handle_end(pb.EndTxnRequest(**same, commit=True), PEER)
+        following = pb.AddPartitionsRequest(**same, producer_epoch=1, partitions=[PARTITION])
+        with pytest.raises(ConcurrentTransaction):
+            await stage.service.handle_add_partitions(following, PEER)
+        stage.answers = True
+        await stage.service.handle_add_partitions(following, PEER)
+
+
 async def test_a_transaction_from_its_beginning_to_its_end() -> None:
     async with staged() as stage:
         service, who = stage.service, await stage.init()
@@ -110,7 +130,7 @@ async def test_a_transaction_from_its_beginning_to_its_end() -> None:
         again = pb.AddPartitionsRequest(**same, producer_epoch=1, partitions=[PARTITION])
         with pytest.raises(ProducerFenced) as fenced:
             await service.handle_add_partitions(again, PEER)
-        assert fenced.value.hints["fenced_by"] == "second at 10.0.0.7:50123"
+        assert fenced.value.hints["fenced_by"] == "second at 10.0.0.7"
 
 
 async def test_a_producer_without_a_transactional_id_gets_an_id() -> None:
@@ -143,8 +163,9 @@ async def test_a_shared_transaction() -> None:
     async with staged() as stage:
         service = stage.service
         open_one = pb.OpenSharedRequest(
-            name="q", sequence=3, attempt="a", writer="w", timeout_ms=1000
-        )
+            name="q", sequence=3, attempt="a", writer="w", timeout_ms=1000,
+            hello=Hello(client_id="spark-clicks"),
+        )  # fmt: skip
         joined = await service.handle_open_shared(open_one, PEER)
         name, producer_id = joined.transactional_id, joined.producer_id
         same: dict[str, Any] = {"transactional_id": name, "producer_id": producer_id}
@@ -152,7 +173,9 @@ async def test_a_shared_transaction() -> None:
         await service.handle_add_partitions(add, PEER)
         await service.handle_prepare_writer(pb.PrepareWriterRequest(**same), PEER)
         asked = pb.DescribeTransactionRequest(transactional_id=joined.transactional_id)
-        (writer,) = (await service.handle_describe(asked, PEER)).writers
+        described = await service.handle_describe(asked, PEER)
+        assert described.summary.client == f"spark-clicks at {PEER.host}"
+        (writer,) = described.writers
         assert writer.prepared
         end = pb.EndSharedRequest(
             name="q", sequence=3, attempt="a", commit=True, producer_ids=[joined.producer_id]

@@ -5,12 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DATA ?= .suiro
-SOURCES := clients cluster spark_connector tests bench proto
+SOURCES := clients cluster spark_connector examples tests bench proto
 # Benchmarks and cluster tests run alone, also when several people share a machine.
 ALONE := flock $${TMPDIR:-/tmp}/suiro.bench.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help setup gen gen-check fmt check test test-fast rewrite raft-sim replication-sim replication-faults nets group-sim txn-sim txn-model bench spark fuzz up down clean
+.PHONY: help setup gen gen-check fmt check test test-fast rewrite chaos mutants sim sim-many raft-sim replication-sim replication-faults nets group-sim txn-sim txn-model bench spark demo fuzz up down clean
+.PHONY: image compose-up compose-down container-test k8s-roll
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -47,10 +48,25 @@ test: check nets ## everything that a fresh machine can run
 	$(ALONE) $(BIN)/pytest -m "(cluster or spark) and not (chaos or slow)"
 
 test-fast: $(READY) ## what needs no real processes
-	$(BIN)/pytest -n 2 --dist loadgroup -m "not (cluster or chaos or spark or slow)"
+	$(BIN)/pytest -n 2 --dist loadgroup -m "not (cluster or chaos or spark or slow or container)"
 
 rewrite: $(READY) ## write the transcripts anew from what the cores do now; read the diff
 	SUIRO_REWRITE=1 $(BIN)/pytest tests/datadriven
+
+MINUTES ?= 10
+chaos: $(READY) nets ## real processes under every fault for MINUTES, everything checked; writes chaos.html
+	$(ALONE) $(BIN)/python -m tests.chaos.run --minutes $(MINUTES)
+
+mutants: $(READY) ## every planted bug: who catches it, in how many seeds, which rows that covers
+	$(BIN)/python -m tests.mutants.run
+
+SEED ?= 0
+sim: $(READY) ## one seed of the whole system on virtual time, with its story: make sim SEED=7
+	$(BIN)/python -m tests.sim.swarm --seed $(SEED)
+
+WHOLE_SEEDS := $(or $(N),2000)
+sim-many: $(READY) ## N seeds of the whole system (2,000 unless told)
+	$(BIN)/python -m tests.sim.swarm --seeds $(WHOLE_SEEDS) --jobs 2
 
 N ?= 20000
 raft-sim: $(READY) ## N seeds of the Raft simulation
@@ -75,8 +91,9 @@ txn-model: $(READY) ## a million states of the transaction protocol, every order
 group-sim: $(READY) ## N seeds of the consumer group simulation
 	$(BIN)/python -m tests.sim.group_sim --seeds $(N) --jobs 2
 
-fuzz: $(READY) ## a million malformed batches for the decoder
+fuzz: $(READY) ## a million malformed batches for the decoder, 100,000 malformed requests for a node
 	$(BIN)/python -m tests.fuzz.decoder --count 1000000
+	$(BIN)/python -m tests.fuzz.rpcs --count 100000
 
 bench: $(READY) ## measure, print a table, write bench/results/*.json
 	$(ALONE) $(BIN)/python -m bench
@@ -84,12 +101,36 @@ bench: $(READY) ## measure, print a table, write bench/results/*.json
 spark: $(READY) ## Spark in full: through Connect too, and the sink through every fault
 	$(ALONE) $(BIN)/pytest -m spark tests/spark
 	$(ALONE) $(BIN)/python -m tests.spark.kill_matrix
+	$(ALONE) $(BIN)/python -m tests.spark.driver_kills
+
+SPARK ?= local
+demo: $(READY) ## the pipeline on Spark, through a crash, checked; SPARK=cluster: on a Spark cluster
+	$(ALONE) $(BIN)/python -m examples.pipeline.demo --spark $(SPARK)
 
 up: $(READY) ## start a cluster on this machine, in the background
 	@$(BIN)/suiro up --background --data-dir $(DATA)
 
 down: $(READY) ## stop what `make up` started
 	@$(BIN)/suiro down --data-dir $(DATA)
+
+image: $(READY) ## build the container image suiro:latest; the base is made by debootstrap, or is BASE=…
+	@why=$$(container/engine.sh --install) && container/image.sh $(BIN)/python || { echo "$${why:-the image was not built}"; exit 1; }
+
+compose-up: ## start the cluster of compose.yaml, and wait until every node is ready
+	docker-compose --project-name suiro up --detach
+	@for name in $$(docker-compose --project-name suiro ps -q); do \
+		for _ in $$(seq 60); do docker exec $$name suiro node probe ready >/dev/null 2>&1 && continue 2; sleep 1; done; \
+		echo "$$(docker inspect --format '{{.Name}}' $$name) is not ready: see docker logs"; exit 1; done
+	@echo "Suiro is up at suiro://172.30.97.21,172.30.97.22,172.30.97.23"
+
+compose-down: ## stop it; volumes stay (`docker-compose --project-name suiro down --volumes` removes them)
+	docker-compose --project-name suiro down
+
+container-test: image ## the image and compose.yaml: killed containers lose nothing
+	$(ALONE) $(BIN)/pytest -m container tests/container
+
+k8s-roll: $(READY) nets ## roll every StatefulSet of the manifests as processes, under load
+	$(ALONE) unshare --mount $(BIN)/python -m tests.k8s.roll
 
 clean: ## remove what was built; data directories stay
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -1,7 +1,7 @@
 """Writes docs/api.md from the docstrings: `python docs/generate_api.py`, with `--check` to compare.
 
 Every public name with its signature and its docstring; the examples in them are run by
-tests/docs/test_docstrings.py.
+tests/cluster/test_docstrings.py.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ HEAD = """# API
 Made from the docstrings by `python docs/generate_api.py`. In the examples `producer`, `consumer` and
 `admin` are open clients of a cluster that has a topic `fruit` of two records.
 """
+
+INSIDE = "Inside the SDK: "
+"""Methods that begin so are for other modules of the SDK, and nobody else's business."""
 
 
 def main() -> None:
@@ -48,7 +51,9 @@ def _class(path: str, found: type) -> Iterator[str]:
     yield _prose(found)
     for name, item in vars(found).items():
         inner = item.fget if isinstance(item, property) else item
-        if name.startswith("_") or not inspect.isfunction(inner) or not inner.__doc__:
+        if name.startswith("_") or not inspect.isfunction(inner):
+            continue
+        if (inner.__doc__ or "").startswith(INSIDE):
             continue
         kind = "async " if inspect.iscoroutinefunction(inner) else ""
         signature = "" if isinstance(item, property) else _signature(inner)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from suiro.model.batch import HEADER, HEADER_BYTES, BatchHeader, check_crc, check_header
+from suiro.model.batch import HEADER_BYTES, BatchHeader, check_crc, parse_header
 from suiro.model.errors import CorruptBatch
 from suiro.model.ids import NO_LEADER_EPOCH, NO_TIMESTAMP_MS, Offset
 
@@ -213,20 +213,22 @@ class Segment:
         Every batch is checked before it is handed out, also the two fields that its CRC does not
         cover: the offset against its neighbours, the leader epoch against the table.
         """
-        first = self.locate(offset)
-        if first.header.end > until:
-            self.batch_at(first)  # is it really there that it ends?
-            return b""
+        start, expected = self._beginning(offset)
         limit = self._offsets.position_from(until - self.base, self.size)
-        wanted = max(first.header.size, min(bytes_max, limit - first.position))
-        chunk = self.data.read_at(first.position, wanted)
-        stop, expected = 0, first.header.base_offset
+        chunk = self.data.read_at(start, max(HEADER_BYTES, min(bytes_max, limit - start)))
+        first = self._parse(chunk, 0, start, expected)
+        if first.end > until:
+            self.batch_at(Located(start, first))  # is it really there that it ends?
+            return b""
+        if first.size > len(chunk):
+            chunk = self.data.read_at(start, first.size)
+        stop = 0
         while len(chunk) - stop >= HEADER_BYTES:
             try:
-                header = self._parse(chunk, stop, first.position, expected)
+                header = self._parse(chunk, stop, start, expected)
                 if header.end > until or stop + header.size > len(chunk):
                     break
-                self._check(chunk, header, stop, first.position, epochs)
+                self._check(chunk, header, stop, start, epochs)
             except CorruptBatch:
                 if stop == 0:
                     raise
@@ -234,8 +236,8 @@ class Segment:
             stop += header.size
             expected = header.end
         if stop == 0:
-            raise self._corrupt(first.position, f"the file is shorter than its {self.size} bytes")
-        self._remember(expected, first.position + stop)
+            raise self._corrupt(start, f"the file is shorter than its {self.size} bytes")
+        self._remember(expected, start + stop)
         return chunk[:stop]
 
     def _remember(self, offset: int, position: int) -> None:
@@ -245,6 +247,14 @@ class Segment:
         if len(self._left_off) >= LEFT_OFF_MAX:
             del self._left_off[next(iter(self._left_off))]
         self._left_off[offset] = position
+
+    def _beginning(self, offset: Offset) -> tuple[int, int]:
+        """Where the batch that contains an offset lies, and the offset that it begins with."""
+        position = self._left_off.get(offset)
+        if position is not None:
+            return position, offset
+        located = self.locate(offset)
+        return located.position, located.header.base_offset
 
     def locate(self, offset: Offset) -> Located:
         """The batch that contains an offset of this segment."""
@@ -375,9 +385,8 @@ class Segment:
         """The header at `at` of a chunk of the file; it has to start at offset `expected`."""
         if len(chunk) - at < HEADER_BYTES:
             raise self._corrupt(chunk_at + at, "the header is cut short")
-        header = BatchHeader._make(HEADER.unpack_from(chunk, at))
         try:
-            check_header(header)
+            header = parse_header(chunk, at)
         except CorruptBatch as error:
             raise self._corrupt(chunk_at + at, error.message) from error
         if header.base_offset != expected:

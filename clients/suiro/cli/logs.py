@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from suiro.cli.common import Bootstrap, Output, TopicName, print_table, printed
-from suiro.model.batch import HEADER, HEADER_BYTES, BatchHeader, check_crc, check_header
+from suiro.model.batch import HEADER_BYTES, BatchHeader, check_crc, parse_header
 from suiro.model.errors import CorruptBatch, InvalidRequest
 
 if TYPE_CHECKING:
@@ -177,8 +177,7 @@ def _read_batch(read: Read, left: int) -> tuple[bytes, BatchHeader]:
     head = read(HEADER_BYTES)
     if len(head) < HEADER_BYTES:
         raise CorruptBatch(f"{len(head)} bytes cannot hold a header")
-    header = BatchHeader._make(HEADER.unpack(head))
-    check_header(header)
+    header = parse_header(head)
     if header.size > left:
         raise CorruptBatch(f"the header promises {header.size} bytes, {left} are there")
     data = head + read(header.size - HEADER_BYTES)

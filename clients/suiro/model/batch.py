@@ -67,6 +67,9 @@ class Compression(IntEnum):
     ZSTD = 4
 
 
+COMPRESSION_LAST: Final = int(Compression.ZSTD)
+
+
 class BatchHeader(NamedTuple):
     """One parsed header. A named tuple, not a dataclass: it is made once per batch on the data
     path.
@@ -126,36 +129,46 @@ def read_header(data: Buffer, position: int = 0) -> BatchHeader:
     """Parse and check the header at `position`; the batch must lie whole inside `data`."""
     if len(data) - position < HEADER_BYTES:
         raise CorruptBatch(f"{len(data) - position} bytes cannot hold a {HEADER_BYTES}-byte header")
-    header = BatchHeader._make(HEADER.unpack_from(data, position))
-    check_header(header)
-    if len(data) - position < header.size:
+    header = parse_header(data, position)
+    if len(data) - position < LENGTH_END + header.length:
         raise CorruptBatch(
             f"the header promises {header.size} bytes, only {len(data) - position} are there"
         )
     return header
 
 
-def check_header(header: BatchHeader) -> None:
-    """Refuse a header whose fields cannot all be true."""
-    if header.magic != MAGIC:
-        raise CorruptBatch(f"magic is {header.magic}, expected {MAGIC}")
-    if not HEADER_BYTES <= header.size <= BATCH_BYTES_MAX:
-        raise CorruptBatch(
-            f"a batch of {header.size} bytes is outside [{HEADER_BYTES}, {BATCH_BYTES_MAX}]"
-        )
-    if not 0 <= header.last_offset_delta < BATCH_RECORDS_MAX:
-        raise CorruptBatch(f"last offset delta {header.last_offset_delta} is out of bounds")
-    if not 0 <= header.base_offset <= OFFSET_MAX - header.last_offset_delta:
-        raise CorruptBatch(f"base offset {header.base_offset} is out of bounds")
-    if not 0 <= header.record_count <= header.last_offset_delta + 1:
-        raise CorruptBatch(
-            f"{header.record_count} records, last offset delta {header.last_offset_delta}"
-        )
-    if (
-        header.attributes & ~KNOWN_ATTRIBUTES
-        or (header.attributes & COMPRESSION_MASK) > Compression.ZSTD
+def parse_header(data: Buffer, position: int = 0) -> BatchHeader:
+    """The header at `position`, all of which is there; of the batch only a part may be."""
+    fields = HEADER.unpack_from(data, position)
+    # Looked at by place, in one expression: this runs several times for every batch there is.
+    base_offset, length, _, magic, _, attributes, delta, _, _, _, _, _, count = fields
+    header = BatchHeader._make(fields)
+    if not (
+        magic == MAGIC
+        and HEADER_BYTES <= LENGTH_END + length <= BATCH_BYTES_MAX
+        and 0 <= delta < BATCH_RECORDS_MAX
+        and 0 <= base_offset <= OFFSET_MAX - delta
+        and 0 <= count <= delta + 1
+        and not attributes & ~KNOWN_ATTRIBUTES
+        and attributes & COMPRESSION_MASK <= COMPRESSION_LAST
     ):
-        raise CorruptBatch(f"unknown attributes {header.attributes:#06x}")
+        raise CorruptBatch(_what_is_wrong(header))
+    return header
+
+
+def _what_is_wrong(header: BatchHeader) -> str:
+    """Why the fields of a header cannot all be true."""
+    if header.magic != MAGIC:
+        return f"magic is {header.magic}, expected {MAGIC}"
+    if not HEADER_BYTES <= header.size <= BATCH_BYTES_MAX:
+        return f"a batch of {header.size} bytes is outside [{HEADER_BYTES}, {BATCH_BYTES_MAX}]"
+    if not 0 <= header.last_offset_delta < BATCH_RECORDS_MAX:
+        return f"last offset delta {header.last_offset_delta} is out of bounds"
+    if not 0 <= header.base_offset <= OFFSET_MAX - header.last_offset_delta:
+        return f"base offset {header.base_offset} is out of bounds"
+    if not 0 <= header.record_count <= header.last_offset_delta + 1:
+        return f"{header.record_count} records, last offset delta {header.last_offset_delta}"
+    return f"unknown attributes {header.attributes:#06x}"
 
 
 def batch_crc(data: Buffer, header: BatchHeader, position: int = 0) -> int:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from google.protobuf.message import DecodeError
+
 from suiro.model.errors import InvalidRequest
 from suiro.transport.api import Codec
 
@@ -80,8 +82,6 @@ def message_codec(message: type[H]) -> Codec[H]:
 
 def parse(message: type[H], data: bytes) -> H:
     """Parse a message; bytes that are not one are the sender's fault, not ours."""
-    from google.protobuf.message import DecodeError
-
     parsed: Any = message()
     try:
         parsed.ParseFromString(data)

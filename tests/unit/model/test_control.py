@@ -46,3 +46,11 @@ def test_a_later_version_may_add_fields() -> None:
     key, value = b"\0\1\0\0more", b"\0\1\0\0\0\7more"
     batch = encode_lists([key], [value], timestamps_ms=5, options=BatchOptions(control=True))
     assert decode_marker(batch) == Marker(ControlType.ABORT, 7)
+
+
+def test_a_marker_that_was_damaged_is_refused() -> None:
+    batch = encode_marker(Marker(ControlType.COMMIT, 9), PRODUCER, timestamp_ms=5)
+    batch[-7] ^= 1  # the kind
+    with pytest.raises(CorruptBatch):
+        decode_marker(batch)
+    assert decode_marker(batch, verify_crc=False) == Marker(ControlType.ABORT, 9)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from suiro._proto import broker_pb2 as pb
+from suiro._proto.common_pb2 import READ_COMMITTED
 from suiro.model.error_base import SuiroError
 from suiro.model.errors import OffsetNotAvailable
 from suiro.model.ids import TopicPartition
@@ -17,6 +18,8 @@ from suiro.transport.framing import Framed
 from suiro.transport.wire_errors import error_to_proto
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from suiro._proto.common_pb2 import Isolation
     from suiro.model.batch import Buffer
     from suiro.transport.api import Peer, Stream
@@ -65,7 +68,7 @@ class FetchHandler:
         for part in request.parts:
             partition = self._replicas.find(TopicPartition(part.topic, part.partition))
             if partition is not None:
-                partition.watch(arrived.set)
+                partition.watch(arrived.set, request.isolation)
                 watched.append(partition)
         return watched
 
@@ -104,6 +107,8 @@ class _Slot:
     partition: Partition
     offset: int
     credit: int
+    stir: Callable[[], None]
+    """Called when its partition may have more."""
     ahead_since_s: float | None = None
     """Since when its reader has been waiting for offsets that this follower has not heard of."""
 
@@ -115,6 +120,8 @@ class _FetchSession:
         self._replicas = replicas
         self._stream = stream
         self._slots: dict[int, _Slot] = {}
+        self._stirred: dict[int, None] = {}
+        """Slots that may have something to send."""
         self._isolation: Isolation | None = None
         self._nearby = False
         self._notes: deque[Framed[pb.FetchStreamReply]] = deque()
@@ -147,6 +154,11 @@ class _FetchSession:
         for credit in request.credit:
             if credit.slot in self._slots:
                 self._slots[credit.slot].credit += credit.bytes
+                self._stir(credit.slot)
+        self._wake.set()
+
+    def _stir(self, number: int) -> None:
+        self._stirred[number] = None
         self._wake.set()
 
     def _start(self, start: pb.FetchStart) -> None:
@@ -158,19 +170,23 @@ class _FetchSession:
         except SuiroError as error:
             self._fail(start.slot, error)
             return
-        partition.watch(self._wake.set)
-        self._slots[start.slot] = _Slot(start.slot, partition, start.offset, start.credit)
+        assert self._isolation is not None
+        stir = partial(self._stir, start.slot)
+        partition.watch(stir, self._isolation)
+        self._slots[start.slot] = _Slot(start.slot, partition, start.offset, start.credit, stir)
+        self._stir(start.slot)
 
     async def _send_forever(self) -> None:
         while True:
             self._wake.clear()
-            sent = bool(self._notes)
             while self._notes:  # only this task sends: a stream takes one message at a time
                 await self._stream.send(self._notes.popleft())
-            for slot in list(self._slots.values()):
-                if slot.credit > 0:
-                    sent |= await self._send_some(slot)
-            if not sent:
+            stirred, self._stirred = self._stirred, {}
+            for number in stirred:
+                slot = self._slots.get(number)
+                if slot is not None and slot.credit > 0 and await self._send_some(slot):
+                    self._stir(number)
+            if not (self._notes or self._stirred):
                 await self._wait()
 
     async def _wait(self) -> None:
@@ -180,12 +196,14 @@ class _FetchSession:
         if not self._nearby:
             await self._wake.wait()
             return
-        with suppress(TimeoutError):
+        try:
             async with asyncio.timeout(RECHECK_S):
                 await self._wake.wait()
+        except TimeoutError:
+            self._stirred.update(dict.fromkeys(self._slots))
 
     async def _send_some(self, slot: _Slot) -> bool:
-        """One message of one slot, if there is anything to say."""
+        """One message of one slot, if there is anything to say; whether there may be more."""
         assert self._isolation is not None
         try:
             limit = min(slot.credit, FETCH_CHUNK_BYTES)
@@ -194,7 +212,7 @@ class _FetchSession:
         except SuiroError as error:
             self._drop(slot)
             self._fail(slot.number, error)
-            return True
+            return False
         if run.next_offset == slot.offset:
             return False
         result = fetch_result(run)
@@ -202,7 +220,8 @@ class _FetchSession:
         slot.credit -= result.size
         reply = pb.FetchStreamReply(slot=slot.number, result=result)
         await self._stream.send(Framed(reply, run.batches))
-        return True
+        committed = self._isolation == READ_COMMITTED
+        return slot.offset < (run.last_stable_offset if committed else run.high_watermark)
 
     def _check_ahead(self, slot: _Slot, run: Run) -> None:
         """The leader may have told the reader more than this follower knows; but not for long."""
@@ -220,8 +239,7 @@ class _FetchSession:
 
     def _drop(self, slot: _Slot) -> None:
         self._slots.pop(slot.number, None)
-        if not any(other.partition is slot.partition for other in self._slots.values()):
-            slot.partition.unwatch(self._wake.set)
+        slot.partition.unwatch(slot.stir)
 
 
 def ahead(partition: Partition, offset: int) -> OffsetNotAvailable:

@@ -157,6 +157,8 @@ class Leader:
     @property
     def maximal_isr(self) -> list[NodeId]:
         """Everyone whom the controller may take for in sync."""
+        if self._pending is None and not self._uncertain:
+            return sorted(self.state.isr)
         pending = () if self._pending is None else self._pending.nodes
         return sorted({*self.state.isr, *self._uncertain, *pending})
 
@@ -219,7 +221,8 @@ class Leader:
             return []
         log_end = self._log.log_end
         progress.on_ack(min(held_end, log_end), log_end, now_ms)
-        return [*self._advance(), *self._propose(now_ms), *self._ready(node)]
+        joins = [] if node in self.state.isr else self._propose(now_ms)  # who lags, `tick` finds
+        return [*self._advance(), *joins, *self._ready(node)]
 
     def on_stream_closed(self, node: NodeId, stream: int) -> None:
         """The follower is gone for now; what it holds it still holds."""

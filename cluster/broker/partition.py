@@ -7,7 +7,6 @@ and reads go straight to the log (the page cache answers in microseconds); only 
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, assert_never
 
 from suiro._proto.common_pb2 import READ_COMMITTED
@@ -22,6 +21,7 @@ from suiro.model.errors import (
 from suiro.model.ids import NO_LEADER, NO_LEADER_EPOCH, LeaderEpoch, Offset
 from suiro.model.limits import PRODUCERS_WAITING_MAX
 
+from cluster.broker.commit_waiters import CommitWaiters
 from cluster.broker.follower import Follower, Part
 from cluster.broker.leader import Leader
 from cluster.broker.offline import may_stay
@@ -45,7 +45,6 @@ from cluster.broker.replication_role import ReplicaRole, role_of
 from cluster.broker.run import Run, check_position, end_of
 from cluster.broker.situation import Outgoing
 from cluster.broker.visible import visible_batches
-from cluster.host.waitlist import Waitlist
 from cluster.log.config import Flush
 
 if TYPE_CHECKING:
@@ -84,8 +83,8 @@ class Partition:
         self._at = situation
         self._leader: Leader | None = None
         self._follower: Follower | None = None
-        self._readers: dict[Callable[[], None], None] = {}
-        self._producers: Waitlist[asyncio.Future[None]] = Waitlist(PRODUCERS_WAITING_MAX)
+        self._readers: dict[Callable[[], None], Isolation] = {}
+        self._producers = CommitWaiters(PRODUCERS_WAITING_MAX)
 
     # -- role -------------------------------------------------------------------------------------
 
@@ -168,9 +167,7 @@ class Partition:
 
     def _turn_away(self) -> None:
         """Whoever waits for a commit has to ask another broker what became of it."""
-        for waiter in self._producers.drain():
-            if not waiter.done():
-                waiter.set_exception(self._not_leader())
+        self._producers.fail(self._not_leader)
 
     def _not_leader(self) -> NotLeader:
         leader = self.state.leader
@@ -215,27 +212,18 @@ class Partition:
         the leader epoch of the append: a later one may have other records there.
         """
         if self.state.leader_epoch == leader_epoch and self.high_watermark < end:
-            await self._wait_for_high_watermark(end, timeout_s)
+            self._leading()
+            await self._producers.wait(
+                end,
+                timeout_s,
+                lambda: TimedOut(
+                    f"{self.partition}: not held by all in-sync replicas within {timeout_s:g} s"
+                ),
+            )
         leader = self._leading()
         if leader.state.leader_epoch != leader_epoch:
             raise self._not_leader()
         leader.check_acks_all(self.min_isr)
-
-    async def _wait_for_high_watermark(self, end: Offset, timeout_s: float) -> None:
-        self._leading()
-        loop = asyncio.get_running_loop()
-        waiter: asyncio.Future[None] = loop.create_future()
-        deadline_ms = (loop.time() + timeout_s) * 1000
-        ticket = self._producers.park(waiter, offset=end, deadline_ms=deadline_ms)
-        try:
-            async with asyncio.timeout(timeout_s):
-                await waiter
-        except TimeoutError:
-            raise TimedOut(
-                f"{self.partition}: not held by all in-sync replicas within {timeout_s:g} s"
-            ) from None
-        finally:
-            self._producers.drop(ticket)
 
     def on_synced(self) -> None:
         """The log has been synced up to its `synced_end`."""
@@ -250,9 +238,7 @@ class Partition:
 
     def on_storage_failed(self, error: SuiroError) -> None:
         """The disk gave up: nobody may be told that anything is held."""
-        for waiter in self._producers.drain():
-            if not waiter.done():
-                waiter.set_exception(error)
+        self._producers.fail(lambda: error)
 
     def _held_end(self) -> Offset:
         return self.log.synced_end if self.log.config.flush is Flush.ACK else self.log.log_end
@@ -333,9 +319,9 @@ class Partition:
         if self._leader is not None:  # a follower may just not have it yet
             check_position(self.log, offset, last_epoch)
 
-    def watch(self, wake: Callable[[], None]) -> None:
+    def watch(self, wake: Callable[[], None], isolation: Isolation) -> None:
         """Call `wake` whenever more may be read, or the role has changed."""
-        self._readers[wake] = None
+        self._readers[wake] = isolation
 
     def unwatch(self, wake: Callable[[], None]) -> None:
         self._readers.pop(wake, None)
@@ -383,7 +369,7 @@ class Partition:
                 return None
             case Read(start, bytes_max):
                 bytes_max = min(bytes_max, part_bytes or bytes_max)
-                data = self.log.read_from(start, bytes_max)
+                data = self._at.recent.read(self.log, self.state.leader_epoch, start, bytes_max)
             case _:
                 start = push.start
         leader.on_pushed(node, end_of(data) if data else start)
@@ -395,6 +381,10 @@ class Partition:
             self.log.log_start,
             diverging,
         )
+
+    def has_more_for(self, node: NodeId) -> bool:
+        """Whether `next_for` has something now."""
+        return self._leader is not None and self._leader.next_push(node) is not None
 
     def is_catching_up(self, node: NodeId) -> bool:
         return self._leader is not None and self._leader.is_catching_up(node)
@@ -474,13 +464,22 @@ class Partition:
         self._follow(self._follower.on_truncated(self._now_ms()), b"")
 
     def _raise_high_watermark(self, offset: Offset) -> None:
-        self.high_watermark = offset
+        before, self.high_watermark = self.high_watermark, offset
         if self._at.events.on:
             self._at.events.effect(self, HighWatermark(offset))
-        for waiter in self._producers.release(offset):
-            if not waiter.done():
-                waiter.set_result(None)
-        self._tell_readers()
+        self._producers.release(offset)
+        if self._readers:
+            self._tell_of_more(before)
+
+    def _tell_of_more(self, before: Offset) -> None:
+        """The high watermark was `before`. What it passes that belongs to an open transaction is
+        nothing to those who read committed records.
+        """
+        was_stable = self.log.last_stable_offset(before)
+        more_stable = self.log.last_stable_offset(self.high_watermark) > was_stable
+        for wake, isolation in tuple(self._readers.items()):
+            if more_stable or isolation != READ_COMMITTED:
+                wake()
 
     def _now_ms(self) -> int:
         return int(self._at.clock.monotonic_ms())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from suiro._proto import broker_pb2 as pb
 from suiro.model.batch import walk
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
     ProduceStream = Stream[pb.ProduceReply, Framed[pb.ProduceRequest]]
 
-ACKS_ALL = -1
+ACKS_ALL: Final = -1
+LARGE_BYTES: Final = 64 << 10
+"""Requests from this size on take so long to write that receiving beside it pays for the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +68,13 @@ class ProduceHandler:
                 tasks.create_task(self._send_answers(stream, due), name="produce answers")
                 request = await stream.receive()
                 while request is not None:
-                    # The next one arrives while this one is written to its file.
-                    following = tasks.create_task(stream.receive(), name="produce request")
-                    await asyncio.sleep(0)
+                    following = None
+                    if len(request.body) >= LARGE_BYTES:
+                        # The next one arrives while this one is written to its file.
+                        following = tasks.create_task(stream.receive(), name="produce request")
+                        await asyncio.sleep(0)
                     await due.put(_Due(request.header, await self._append_all(request)))
-                    request = await following
+                    request = await (following or stream.receive())
                 await due.put(None)
         except* SuiroError as errors:
             raise errors.exceptions[0] from None

@@ -238,7 +238,8 @@ class _FollowerStream:
             if outgoing.data:
                 payload.append(outgoing.data)
                 size += len(outgoing.data)
-            self._ready[partition] = None  # there may be more; if not, the next look says so
+            if partition.has_more_for(self._node):
+                self._ready[partition] = None
         return Framed(pb.ReplicateReply(parts=parts), payload)
 
     def _readable(self, partition: Partition) -> Outgoing | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from cluster.broker.recent_read import RecentRead
 from cluster.broker.replica_events import NO_REPLICA_EVENTS
 
 if TYPE_CHECKING:
@@ -58,3 +59,4 @@ class Situation:
     clock: Clock
     neighbours: Neighbours
     events: ReplicaEvents = NO_REPLICA_EVENTS
+    recent: RecentRead = field(default_factory=RecentRead)

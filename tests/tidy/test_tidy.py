@@ -34,7 +34,7 @@ PURE = {
     "records requests sessions subscriptions wire",
     "cluster/txncoord": "codec end expire init machine partitions producer_ids records requests "
     "shared table txn",
-    "cluster/host": "machine timers waitlist",
+    "cluster/host": "machine timers",
     "spark_connector/pyspark_suiro": "errors filters offsets options schema sink_options",
     "cluster/log": "index epochs producers aborted retention clean_plan compaction offset_map",
     "cluster/broker": "leader follower replication_effects replication_progress throttle visible",

@@ -94,7 +94,7 @@ def test_out_of_the_isr_or_out_of_touch_it_serves_nobody() -> None:
     following = Following()
     following.hear()
     told: list[str] = []
-    following.partition.watch(lambda: told.append("look again"))
+    following.partition.watch(lambda: told.append("look again"), READ_COMMITTED)
     out = replace(following.state, isr=(NodeId(1),), partition_epoch=PartitionEpoch(8))
     following.partition.on_state(out, B2)
     assert told, "its readers look again when it has left the ISR"

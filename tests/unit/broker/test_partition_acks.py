@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+from suiro._proto.common_pb2 import READ_COMMITTED, READ_UNCOMMITTED
 from suiro.model.errors import NotLeader
 from suiro.model.ids import BrokerEpoch, LeaderEpoch, NodeId, Offset, PartitionEpoch, TopicPartition
 
@@ -15,7 +16,7 @@ from cluster.broker.situation import Situation
 from cluster.host.clock import SystemClock
 from cluster.host.lease import Lease
 from tests.unit.broker.replication_kit import node, state
-from tests.unit.log.kit import Place, batch
+from tests.unit.log.kit import Place, batch, marker
 
 ONE = NodeId(1)
 B1 = BrokerEpoch(10)
@@ -68,7 +69,7 @@ async def test_a_leader_without_a_lease_lets_go_of_those_who_wait() -> None:
     partition = led_by_one(2)
     info = partition.append(batch(2), acks=-1)
     told: list[str] = []
-    partition.watch(lambda: told.append("look again"))
+    partition.watch(lambda: told.append("look again"), READ_UNCOMMITTED)
     waiting = asyncio.create_task(partition.wait_committed(info.end, LeaderEpoch(5), 60))
     await asyncio.sleep(0)
     partition.tick()
@@ -79,3 +80,14 @@ async def test_a_leader_without_a_lease_lets_go_of_those_who_wait() -> None:
     with pytest.raises(NotLeader):
         await waiting
     assert told
+
+
+def test_readers_of_committed_records_are_told_of_the_end_of_a_transaction_alone() -> None:
+    partition = led_by_one()
+    told: list[str] = []
+    partition.watch(lambda: told.append("committed"), READ_COMMITTED)
+    partition.watch(lambda: told.append("uncommitted"), READ_UNCOMMITTED)
+    partition.append(batch(2, producer=(4, 0, 0), transactional=True), acks=-1)
+    assert told == ["uncommitted"]
+    partition.append_marker(marker(4, 1, commit=True))
+    assert told == ["uncommitted", "committed", "uncommitted"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Places = range | NDArray[np.int64]
+
+
+FEW_PIECES: Final = 4
+"""So many are searched one by one: a line at rest has one record in each."""
+NO_TABLE: Final = np.empty((0, 2), np.int32)
 
 
 class RecordMetadata(NamedTuple):
@@ -62,7 +67,7 @@ class Outcomes:
         self._pieces: list[Piece] = []
         self._callbacks: dict[int, list[Callable[[], None]]] = {}
         self._after: list[tuple[int, Callable[[], None]]] = []
-        self._table = np.empty((0, 2), np.int32)
+        self._table = NO_TABLE
         self._tabled = 0
         self.settled = 0
 
@@ -78,18 +83,33 @@ class Outcomes:
 
     def find(self, place: int) -> RecordMetadata | SuiroError | None:
         """The outcome of one record; None while it is on its way."""
-        pieces = self._pieces
-        if self._tabled < len(pieces):
-            self._tabulate(len(pieces))
-        if place >= len(self._table) or self._table[place, 0] < 0:
+        found = self._search(place)
+        if found is None:
             return None
-        number, position = map(int, self._table[place])
-        piece = pieces[number]
+        piece, position = found
         if piece.error is not None:
             return piece.error
         offset = piece.base_offset + position if piece.base_offset >= 0 else -1
         timestamp_ms = int(piece.timestamps_ms[position])
         return RecordMetadata(self._topic, piece.partition, offset, timestamp_ms)
+
+    def _search(self, place: int) -> tuple[Piece, int] | None:
+        """The piece of a record, and where in it; a table of all is made where there are many."""
+        pieces = self._pieces
+        if len(pieces) <= FEW_PIECES:
+            for piece in pieces:
+                if not isinstance(piece.places, range):
+                    break
+                if place in piece.places:
+                    return piece, piece.places.index(place)
+            else:
+                return None
+        if self._tabled < len(pieces):
+            self._tabulate(len(pieces))
+        if place >= len(self._table) or self._table[place, 0] < 0:
+            return None
+        number, position = map(int, self._table[place])
+        return pieces[number], position
 
     def call(self, place: int, callback: Callable[[], None]) -> None:
         """Call it on the client's loop once the record's outcome is known."""

@@ -68,6 +68,9 @@ class Crowd:
             self.running.add(member)
         else:
             self.running.remove(member)
+        self._tell(what, member)
+
+    def _tell(self, what: str, member: str) -> None:
         pipe = self._processes[member].stdin
         assert pipe is not None
         pipe.write(f"{what} {member}\n".encode())
@@ -85,9 +88,14 @@ class Crowd:
         return killed_s
 
     def freeze(self, member: str) -> float:
-        """The process hangs from now on, with its connections open."""
+        """The process hangs from now on, with its connections open.
+
+        It stops itself, between two turns of its loop. A signal from here could come in the middle
+        of one, when a poll has looked at the session and what it returns is not noted yet: such
+        records were rightly given, and would be noted when it wakes up.
+        """
         process = self._processes[member]
-        process.send_signal(signal.SIGSTOP)
+        self._tell("hang", member)
         # Until it stands still it may rightly be given records.
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
         return self._gone(process)

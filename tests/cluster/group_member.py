@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import sys
 import time
 from collections import defaultdict
@@ -167,6 +169,8 @@ class Host:
                 if order == "join":
                     member, life = self._join(name, topic, self._members.get(name))
                     self._members[name] = member, tasks.create_task(life, name=name)
+                elif order == "hang":
+                    os.kill(os.getpid(), signal.SIGSTOP)
                 else:
                     self._members[name][0].stop.set()
             for member, _ in self._members.values():

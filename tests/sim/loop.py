@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import selectors
 from contextvars import ContextVar, copy_context
+from functools import partial
 from heapq import heapify, heappop, heappush
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
@@ -67,28 +68,81 @@ class SimTask(asyncio.Task[Any]):
         return self.number
 
 
+class SimHandle:
+    """A callback that is to run: what asyncio's own has, without what only real loops need."""
+
+    __slots__ = ("args", "callback", "context", "is_cancelled")
+
+    def __init__(self, callback: Any, args: tuple[Any, ...], context: Context | None) -> None:
+        self.callback = callback
+        self.args = args
+        self.context = copy_context() if context is None else context
+        self.is_cancelled = False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+        self.callback = self.args = None  # type: ignore[assignment] # whatever they hold is free
+
+    def cancelled(self) -> bool:
+        return self.is_cancelled
+
+
+class SimTimer(SimHandle):
+    """One that runs at some time."""
+
+    __slots__ = ("_loop", "_when_s", "is_waiting")
+
+    def __init__(
+        self,
+        when_s: float,
+        loop: VirtualLoop,
+        callback: Any,
+        args: tuple[Any, ...],
+        context: Context | None,
+    ) -> None:
+        self.callback = callback
+        self.args = args
+        self.context = copy_context() if context is None else context
+        self.is_cancelled = False
+        self._when_s = when_s
+        self._loop = loop
+        self.is_waiting = True
+
+    def cancel(self) -> None:
+        if not self.is_cancelled:
+            super().cancel()
+            if self.is_waiting:
+                self._loop.on_timer_cancelled()
+
+    def when(self) -> float:
+        return self._when_s
+
+
 class VirtualLoop(asyncio.SelectorEventLoop):
     """The loop. `end_s` is the virtual time at which a run is given up.
 
     It has its own heart, `_run_once`: there is nothing to select, timers that are due together
-    fire in the order in which they were set, and it is about twice as fast. An exception in a
+    fire in the order in which they were set, and it is several times as fast. An exception in a
     callback ends the run, where asyncio would log it and go on.
     """
 
-    _ready: deque[Any]
+    _ready: deque[SimHandle]
     _stopping: bool
 
     def __init__(self, *, run_s_max: float = RUN_S_MAX) -> None:
         self._now_s = START_S
         self.end_s = START_S + run_s_max
         self.complaints: list[str] = []
-        self._timers: list[tuple[float, int, Any]] = []
+        self._timers: list[tuple[float, int, SimTimer]] = []
         self._timers_made = 0
         self._timers_cancelled = 0
         self._tasks_made = 0
-        self._paused: dict[str, list[Any]] = {}
+        self._paused: dict[str, list[SimHandle]] = {}
         super().__init__(_NoSelector())
         self.set_task_factory(SimTask)  # type: ignore[arg-type]
+        # Called for every future; this way no Python runs for it.
+        self.create_future = partial(asyncio.Future, loop=self)  # type: ignore[method-assign]
+        self.get_debug = bool  # type: ignore[method-assign] # its answer is False
 
     def stand_still(self, seconds: float) -> None:
         """As a process that is stopped: time goes on, and nobody runs."""
@@ -122,18 +176,17 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def call_soon(  # type: ignore[override]
         self, callback: Any, *args: Any, context: Context | None = None
     ) -> Any:
-        handle = asyncio.Handle(callback, args, self, context)
+        handle = SimHandle(callback, args, context)
         self._ready.append(handle)
         return handle
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Any, *args: Any, context: Context | None = None
     ) -> Any:
-        handle: Any = asyncio.TimerHandle(when, callback, args, self, context)
-        handle._scheduled = True
+        timer = SimTimer(when, self, callback, args, context)
         self._timers_made += 1
-        heappush(self._timers, (when, self._timers_made, handle))
-        return handle
+        heappush(self._timers, (when, self._timers_made, timer))
+        return timer
 
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Any, *args: Any, context: Context | None = None
@@ -154,33 +207,36 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         raise AssertionError("there are no threads in the simulator: use the Offload handed in")
 
     def _run_once(self) -> None:
-        """Run what is ready; if nothing is, let the time of the next timer come first."""
-        ready, timers = self._ready, self._timers
-        if not ready and not self._stopping:
-            self._pass_time()
-        while timers and timers[0][0] <= self._now_s:
-            handle = heappop(timers)[2]
-            handle._scheduled = False
-            if handle._cancelled:
-                self._timers_cancelled -= 1
-            else:
-                ready.append(handle)
-        for _ in range(len(ready)):
-            handle = ready.popleft()
-            if handle._cancelled or (self._paused and self._holds(handle)):
-                continue
-            handle._context.run(handle._callback, *handle._args)
+        """Run what is ready; if nothing is, let the time of the next timer come first. Until the
+        loop is stopped: asyncio would ask after each round.
+        """
+        ready, timers, paused = self._ready, self._timers, self._paused
+        while not self._stopping:
+            if not ready:
+                self._pass_time()
+            while timers and timers[0][0] <= self._now_s:
+                timer = heappop(timers)[2]
+                timer.is_waiting = False
+                if timer.is_cancelled:
+                    self._timers_cancelled -= 1
+                else:
+                    ready.append(timer)
+            for _ in range(len(ready)):
+                handle = ready.popleft()
+                if handle.is_cancelled or (paused and self._holds(handle)):
+                    continue
+                handle.context.run(handle.callback, *handle.args)
 
-    def _holds(self, handle: Any) -> bool:
-        held = self._paused.get(handle._context.get(MACHINE, ""))
+    def _holds(self, handle: SimHandle) -> bool:
+        held = self._paused.get(handle.context.get(MACHINE, ""))
         if held is not None:
             held.append(handle)
         return held is not None
 
     def _pass_time(self) -> None:
         timers = self._timers
-        while timers and timers[0][2]._cancelled:
-            heappop(timers)
+        while timers and timers[0][2].is_cancelled:
+            heappop(timers)[2].is_waiting = False
             self._timers_cancelled -= 1
         if not timers:
             raise Deadlock("everybody waits and no timer is set:\n" + self.describe_tasks())
@@ -188,11 +244,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         if self._now_s > self.end_s:
             raise VirtualTimeOver(f"not done at {self._now_s} s:\n" + self.describe_tasks())
 
-    def _timer_handle_cancelled(self, _handle: asyncio.TimerHandle) -> None:
+    def on_timer_cancelled(self) -> None:
         """Most timers are deadlines that are cancelled: do not keep them until they are due."""
         self._timers_cancelled += 1
         if self._timers_cancelled > 100 + len(self._timers) // 2:
-            self._timers[:] = [entry for entry in self._timers if not entry[2]._cancelled]
+            self._timers[:] = [entry for entry in self._timers if not entry[2].is_cancelled]
             heapify(self._timers)
             self._timers_cancelled = 0
 
@@ -219,7 +275,7 @@ class LoopClock:
 
 
 class InlineOffload:
-    """Blocking work done inline at some moment of a delay drawn from `rng`.
+    """Blocking work done inline, at the beginning or at the end of a delay drawn from `rng`.
 
     So a cancelled caller may or may not have had its work done, as with real threads and a crash.
     """
@@ -229,13 +285,15 @@ class InlineOffload:
         self.delay_s_max = delay_s_max
 
     async def run(self, work: Callable[[], T]) -> T:
-        delay_s = self._rng.random() * self.delay_s_max
-        before_s = self._rng.random() * delay_s
-        await asyncio.sleep(before_s)
+        chance = self._rng.random()
+        delay_s = abs(2 * chance - 1) * self.delay_s_max
+        if chance < 0.5:
+            await asyncio.sleep(delay_s)
+            return work()
         try:
             return work()
         finally:
-            await asyncio.sleep(delay_s - before_s)
+            await asyncio.sleep(delay_s)
 
 
 def run(

@@ -66,6 +66,7 @@ def run_range(run_seed: RunSeed, bounds: tuple[int, int]) -> Total:
         total.counts.update(outcome.counts)
         if outcome.failure is not None:
             total.failures.append((seed, outcome.failure))
+            print(f"  FAILED seed {seed}: {outcome.failure}", file=sys.stderr, flush=True)
     return total
 
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 SLOW_S_MAX = 0.3
 CLOCK_JUMP_MS_MAX = 3_600_000
 CONTROLLERS_MAX = 5
-GOOD_NET = Conditions()
 
 
 class Nemesis:
@@ -243,7 +242,7 @@ class Nemesis:
         bad = Conditions(loss=loss, delay_s_max=delay_s_max, duplicate=0.05, duplicate_s_max=20.0)
         self.world.cluster.network.set_conditions(bad)
         await self._last()
-        self.world.cluster.network.set_conditions(GOOD_NET)
+        self.world.cluster.network.set_conditions(self.world.cluster.good_net)
 
     def _names(self) -> list[str]:
         return [node.name for node in self.world.cluster.nodes.values()]

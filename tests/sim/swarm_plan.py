@@ -20,6 +20,7 @@ OPERATIONS: Final = ("reassign", "elect", "transfer_controller", "add_controller
 OTHER_FAULTS: Final = ("clock_jump", "pause_client", "group_flap")
 FAULTS: Final = (*NODE_FAULTS, *NET_FAULTS, *OPERATIONS, *OTHER_FAULTS)
 WORKLOADS: Final = ("append", "group", "bank", "copy", "table")
+PACES: Final = (2, 5, 5, 5, 5, 10, 10, 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +42,15 @@ class SwarmPlan:
     warm_up_s: float
     faults_s: float
     quorum_only_s: float
+    pace: int
+    """How many times slower than on a fast local network messages and disks are, and clients too:
+    so a fault meets as much under way at any pace, and a slow run takes less of our time.
+    """
 
     def __str__(self) -> str:
         return (
             f"{self.controllers} controllers, {self.brokers} brokers, "
-            f"{self.coordinators} coordinators, flush={self.flush_policy}; "
+            f"{self.coordinators} coordinators, flush={self.flush_policy}, pace {self.pace}; "
             f"{', '.join(self.workloads)}; faults: {', '.join(self.faults) or 'none'}, "
             f"one per {self.fault_every_s:.1f} s for {self.fault_lasts_s:.1f} s, "
             f"{self.together_max} together"
@@ -68,4 +73,5 @@ def draw(rng: Random) -> SwarmPlan:
         warm_up_s=1.0,
         faults_s=rng.uniform(4.0, 12.0),
         quorum_only_s=2.0,
+        pace=rng.choice(PACES),
     )

@@ -10,7 +10,7 @@ from unittest.mock import patch
 from suiro.aio import Admin, Consumer, Producer
 from suiro.client_env import ClientEnv
 from suiro.model.topics import INTERNAL_TOPIC_CONFIGS
-from suiro.verify.append import Append
+from suiro.verify.append import Append, Size
 from suiro.verify.banking import Bank
 from suiro.verify.table_work import TableWork
 
@@ -20,7 +20,7 @@ from tests.workloads.copying import Copy
 from tests.workloads.grouping import Group
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine
+    from collections.abc import AsyncIterator, Callable, Coroutine
     from random import Random
 
     from suiro.verify.clients import Workload
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from tests.sim.swarm_plan import SwarmPlan
     from tests.sim.world import SimNode
 
-WORKS: dict[str, Any] = {
-    "append": Append,
-    "group": Group,
-    "bank": Bank,
-    "copy": Copy,
-    "table": TableWork,
+WORKS: dict[str, Callable[[SimClients, int], Workload]] = {
+    "append": lambda clients, pace: Append(clients, Size(pause_s=0.1 * pace)),
+    "group": lambda clients, pace: Group(clients, pause_s=0.1 * pace),
+    "bank": lambda clients, pace: Bank(clients, pause_s=0.25 * pace),
+    "copy": lambda clients, pace: Copy(clients, pause_s=0.15 * pace),
+    "table": lambda clients, pace: TableWork(clients, pause_s=0.1 * pace),
 }
 REVIVE_S = 0.5
 
@@ -95,7 +95,9 @@ class SwarmWorld:
         self.plan = plan
         self.rng = rng
         self.clients = SimClients(cluster, rng, plan.flush_policy)
-        self.works: list[Workload] = [WORKS[name](self.clients) for name in plan.workloads]
+        self.works: list[Workload] = [
+            WORKS[name](self.clients, plan.pace) for name in plan.workloads
+        ]
         self.deaths: list[str] = []
         """Processes that ended by themselves, and why."""
         self.excused: set[str] = set()
@@ -138,6 +140,7 @@ async def swarm_world(rng: Random, plan: SwarmPlan) -> AsyncIterator[SwarmWorld]
             controllers=plan.controllers,
             brokers=plan.brokers,
             coordinators=plan.coordinators,
+            pace=plan.pace,
             offsets_partitions=2,
             transactions_partitions=2,
         ) as cluster:

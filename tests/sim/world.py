@@ -26,6 +26,7 @@ from tests.sim.net import NetworkSettings, SimNetwork
 from tests.sim.serving import SimServer
 from tests.sim.store import StoreDisk
 from tests.sim.trace import Trace
+from tests.sim.wire import Conditions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -38,6 +39,7 @@ log = logging.getLogger("suiro.sim")
 DIRECTORY = Path("/data")
 PORT = 9750
 CONTROLLER_FROM = 100
+DISK_S_MAX = 0.001
 
 
 class ProcessFs:
@@ -68,7 +70,7 @@ class SimNode:
         self.node: Node | None = None
         self.metrics = Metrics()
         self.clock = LoopClock(world.loop)
-        self.disk_delay = InlineOffload(world.rng)
+        self.disk_delay = InlineOffload(world.rng, delay_s_max=DISK_S_MAX * world.pace)
         self._process = ProcessFs(self.fs)
         self._task: asyncio.Task[None] | None = None
         self._pauses = 0
@@ -202,14 +204,18 @@ class SimNode:
 class World:
     """Some nodes and the network between them; made inside the virtual loop."""
 
-    def __init__(self, rng: Random, settings: dict[str, Any]) -> None:
+    def __init__(self, rng: Random, settings: dict[str, Any], pace: int = 1) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         self.loop = loop
         self.rng = rng
         self.settings = settings
         self.trace = Trace(loop.time)
-        self.network = SimNetwork(rng, self.trace, settings=NetworkSettings(keepalive_s=2.0))
+        self.pace = pace
+        usual = Conditions()
+        self.good_net = Conditions(usual.delay_s_min * pace, usual.delay_s_max * pace)
+        network = NetworkSettings(keepalive_s=2.0)
+        self.network = SimNetwork(rng, self.trace, conditions=self.good_net, settings=network)
         self.cluster_id = random_cluster_id(rng)
         self.nodes: dict[int, SimNode] = {}
         self.graveyard: list[asyncio.Task[None]] = []
@@ -250,10 +256,13 @@ async def world(
     controllers: int = 1,
     brokers: int = 3,
     coordinators: int = 0,
+    pace: int = 1,
     **settings: Any,
 ) -> AsyncIterator[World]:
-    """A cluster that leaves nothing behind; `coordinators` have both coordinator roles."""
-    made = World(rng, settings)
+    """A cluster that leaves nothing behind; `coordinators` have both coordinator roles, and `pace`
+    is how many times slower than usual networks and disks are.
+    """
+    made = World(rng, settings, pace)
     for number in range(1, controllers + 1):
         made.add(CONTROLLER_FROM + number, "controller")
     for number in range(1, brokers + 1):

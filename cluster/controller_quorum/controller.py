@@ -218,6 +218,12 @@ class Controller:
             error.hints["address"] = str(self.peers.addresses[leader])
         return error
 
+    def quorum_addresses(self) -> dict[NodeId, Address]:
+        """Where the members of the quorum are, as far as this controller knows."""
+        known = self.peers.addresses | {self.node_id: self.address}
+        nodes = sorted(member.node for member in self.driver.raft.conf.members)
+        return {node: known[node] for node in nodes if node in known}
+
     async def _confirm(self) -> None:
         try:
             async with asyncio.timeout(COMMIT_WAIT_MS_MAX / 1000):

@@ -12,6 +12,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from suiro._proto import controller_pb2 as pb
+from suiro._proto.common_pb2 import NodeAddress
 from suiro.model.error_base import SuiroError
 from suiro.model.errors import InvalidRequest
 from suiro.model.ids import BrokerEpoch, NodeId
@@ -25,6 +26,7 @@ from cluster.controller_quorum.sessions import Sessions
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from suiro.model.ids import Address
     from suiro.model.image import ClusterImage
     from suiro.model.records import PartitionId
     from suiro.transport.api import Stream
@@ -89,6 +91,7 @@ class SessionKeeper:
         self._streams += 1
         number = self._streams
         heartbeat: pb.NodeHeartbeat | None = first
+        told: dict[NodeId, Address] = {}
         try:
             while heartbeat is not None:
                 self._sessions.on_heard(node_id, broker_epoch, self._clock.monotonic_ms())
@@ -97,6 +100,12 @@ class SessionKeeper:
                 # time: the session is gone if the node was fenced for its silence meanwhile.
                 now_ms = self._clock.monotonic_ms()
                 self._sessions.on_opened(node_id, broker_epoch, number, now_ms)
+                if told != (now := self._controller.quorum_addresses()):
+                    told = now
+                    notice.controllers.extend(
+                        NodeAddress(node_id=node, host=address.host, port=address.port)
+                        for node, address in now.items()
+                    )
                 await stream.send(notice)
                 heartbeat = await stream.receive()
         finally:

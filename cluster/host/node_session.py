@@ -15,7 +15,7 @@ from suiro._proto import controller_pb2 as pb
 from suiro.cancellation import heed_cancellation
 from suiro.model.error_base import SuiroError
 from suiro.model.errors import DuplicateNode, StaleBrokerEpoch, Unavailable
-from suiro.model.ids import BrokerEpoch
+from suiro.model.ids import Address, BrokerEpoch
 from suiro.retry import Backoff
 from suiro.transport.methods import ControllerMethods
 
@@ -148,6 +148,8 @@ class NodeSession:
     def _heard(self, notice: pb.NodeNotice, sent_at_ms: float) -> None:
         if notice.session_timeout_ms:
             self._timeout_ms = notice.session_timeout_ms
+        if notice.controllers:
+            self._quorum.learn([Address(told.host, told.port) for told in notice.controllers])
         self._on_notice(notice, sent_at_ms)
         if notice.fenced and not self.fenced:
             log.warning("fenced by the quorum: this node stops serving until it is back in touch")

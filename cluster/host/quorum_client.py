@@ -39,6 +39,7 @@ class QuorumClient:
     def __init__(self, env: Env, controllers: Sequence[Address]) -> None:
         assert controllers, "a node must know where the quorum is"
         self._env = env
+        self._configured = tuple(controllers)
         self._controllers = list(controllers)
         self._hinted: Address | None = None
         """Where another controller said that the active one is; it need not be in our list."""
@@ -57,6 +58,14 @@ class QuorumClient:
                 await asyncio.Event().wait()
             finally:
                 self._tasks = None
+
+    def learn(self, controllers: Sequence[Address]) -> None:
+        """Where the quorum is now, of which the configuration may know a part, or nobody any more.
+
+        What is configured stays: it may be a name that leads to whoever is there.
+        """
+        still = [a for a in self._controllers if a in self._configured or a in controllers]
+        self._controllers = [*still, *(a for a in controllers if a not in still)]
 
     async def call(self, method: Method[Q, R], request: Q, *, timeout_s: float) -> R:
         """One call of the active controller; raises the last reason after `timeout_s`.

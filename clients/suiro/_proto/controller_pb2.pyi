@@ -50,16 +50,18 @@ class NodeHeartbeat(_message.Message):
     def __init__(self, node_id: _Optional[int] = ..., broker_epoch: _Optional[int] = ..., image_index: _Optional[int] = ..., want_shutdown: _Optional[bool] = ..., ready: _Optional[bool] = ...) -> None: ...
 
 class NodeNotice(_message.Message):
-    __slots__ = ("fenced", "may_shut_down", "session_timeout_ms", "committed_index")
+    __slots__ = ("fenced", "may_shut_down", "session_timeout_ms", "committed_index", "controllers")
     FENCED_FIELD_NUMBER: _ClassVar[int]
     MAY_SHUT_DOWN_FIELD_NUMBER: _ClassVar[int]
     SESSION_TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     COMMITTED_INDEX_FIELD_NUMBER: _ClassVar[int]
+    CONTROLLERS_FIELD_NUMBER: _ClassVar[int]
     fenced: bool
     may_shut_down: bool
     session_timeout_ms: int
     committed_index: int
-    def __init__(self, fenced: _Optional[bool] = ..., may_shut_down: _Optional[bool] = ..., session_timeout_ms: _Optional[int] = ..., committed_index: _Optional[int] = ...) -> None: ...
+    controllers: _containers.RepeatedCompositeFieldContainer[_common_pb2.NodeAddress]
+    def __init__(self, fenced: _Optional[bool] = ..., may_shut_down: _Optional[bool] = ..., session_timeout_ms: _Optional[int] = ..., committed_index: _Optional[int] = ..., controllers: _Optional[_Iterable[_Union[_common_pb2.NodeAddress, _Mapping]]] = ...) -> None: ...
 
 class FollowMetadataRequest(_message.Message):
     __slots__ = ("hello", "from_index", "broker_epoch")

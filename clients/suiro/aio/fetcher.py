@@ -43,6 +43,8 @@ CREDIT_BYTES_MIN: Final = FETCH_CHUNK_BYTES // 64
 """Less is not worth a message: it waits for more. Every partition has at least twice as much, so
 the broker can always go on.
 """
+SEARCH_S_MAX: Final = 0.25
+"""Between two searches for a leader: what a consumer may lose after there is one."""
 STAY_NEAR_S: Final = 5.0
 LEADER_S: Final = 15.0
 
@@ -52,6 +54,8 @@ class _Reading:
     """One partition: its buffer, and the slot under which it is being fetched."""
 
     partition: TopicPartition
+    backoff: Backoff
+    """Of the search for its leader."""
     buffer: FetchBuffer | None = None
     slot: int = -1
     line: FetchLine | None = None
@@ -62,6 +66,8 @@ class _Reading:
     """Whether it is read from a follower, because that is nearer than the leader."""
     leader_until_s: float = 0.0
     """A follower could not serve it: until then it is read from the leader."""
+    was_searched: bool = False
+    """Whether its leader was looked for since it was last heard of."""
 
 
 class Fetcher:
@@ -103,7 +109,8 @@ class Fetcher:
         """Read these too; each needs a `seek` or `locate` before anything comes."""
         with self._lock:
             for partition in partitions:
-                self._reading.setdefault(partition, _Reading(partition))
+                backoff = Backoff(self.connection.rng, most_s=SEARCH_S_MAX)
+                self._reading.setdefault(partition, _Reading(partition, backoff))
 
     def remove(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these no more; what was buffered of them is gone."""
@@ -348,6 +355,9 @@ class Fetcher:
             self._on_error(reading, error_from_proto(result.error))
             return
         assert reading.buffer is not None
+        if reading.was_searched:
+            reading.was_searched = False
+            reading.backoff.reset()
         # A follower may know less of them than the leader has told before.
         reading.high_watermark = max(reading.high_watermark, result.high_watermark)
         reading.last_stable_offset = max(reading.last_stable_offset, result.last_stable_offset)
@@ -386,9 +396,16 @@ class Fetcher:
             self._fail(error)
 
     async def _find_leader(self, reading: _Reading) -> None:
-        backoff = Backoff(self.connection.rng)
-        while self._reading.get(reading.partition) is reading and reading.line is None:
-            topics = [reading.partition.topic]
+        """At once, and then more and more seldom: while nobody leads, the metadata go on to name
+        the last one who did, and he refuses.
+        """
+        topics = [reading.partition.topic]
+        while True:
+            if reading.was_searched:
+                await asyncio.sleep(reading.backoff.next_s())
+            reading.was_searched = True
+            if self._reading.get(reading.partition) is not reading or reading.line is not None:
+                return
             try:
                 await self.connection.refresh(topics, timeout_s=self._timeout_s)
             except SuiroError as error:
@@ -398,7 +415,6 @@ class Fetcher:
             if self.connection.leader(reading.partition) is not None:
                 self._start_fetching(reading)
                 return
-            await asyncio.sleep(backoff.next_s())
 
     def _fail(self, error: SuiroError) -> None:
         self._failure = error

@@ -163,7 +163,8 @@ class GroupSession:
 
     async def _receive(self, stream: SessionStream, backoff: Backoff) -> None:
         while (notice := await stream.receive()) is not None:
-            backoff.reset()
+            if not notice.error.code:
+                backoff.reset()
             self._carry_out(self.membership.on_notice(notice, self._now_ms()))
         self._hang_up.set()
 

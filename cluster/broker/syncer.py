@@ -37,6 +37,8 @@ class Syncer:
         self._by_interval: dict[Partition, None] = {}
         self._saved_ms: dict[Partition, int] = {}
         self._arrived = asyncio.Event()
+        self._watched = asyncio.Event()
+        """There are logs to look at now and then."""
 
     def appended(self, partition: Partition) -> None:
         """Something was appended; sync now or later, as the policy says."""
@@ -46,6 +48,7 @@ class Syncer:
                 self._arrived.set()
             case Flush.INTERVAL | Flush.OS:
                 self._by_interval[partition] = None
+                self._watched.set()
 
     def forget(self, partition: Partition) -> None:
         self._waiting.pop(partition, None)
@@ -85,6 +88,7 @@ class Syncer:
 
     async def _watch_intervals(self) -> None:
         while True:
+            await self._watched.wait()
             await asyncio.sleep(TICK_S)
             now_ms = self._clock.now_ms()
             due = [p for p in self._by_interval if p.log.sync_due(now_ms)]
@@ -93,3 +97,5 @@ class Syncer:
                 self._waiting[partition] = None
             if due:
                 self._arrived.set()
+            if not self._by_interval:
+                self._watched.clear()

@@ -88,6 +88,7 @@ class Broker:
             tasks.create_task(self._producer_ids.run(epoch), name="producer ids")
             tasks.create_task(self.replicas.reports.run(epoch), name="reports of replicas")
             tasks.create_task(self._directories.probe_forever(), name="look at directories")
+            tasks.create_task(self.replicas.watch_for_room(), name="look for room")
             retention = Retention(self.replicas, self._env.clock)
             tasks.create_task(retention.run(), name="retention")
             tasks.create_task(LogCleaner(self.replicas, self._env).run(), name="log cleaner")

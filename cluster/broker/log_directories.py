@@ -82,6 +82,11 @@ class LogDirectories:
         return len(self.working) < len(self.all)
 
     @property
+    def has_room(self) -> bool:
+        """Whether a new log can be made."""
+        return any(directory.free_bytes() for directory in self.working)
+
+    @property
     def clean_epoch(self) -> BrokerEpoch | None:
         """The broker epoch whose shutdown was clean in every directory; None if it was not."""
         epochs = {directory.clean_epoch for directory in self.all}
@@ -211,12 +216,11 @@ class LogDirectories:
         """Where a log that is not there yet finds most room, counting those that share it."""
         if not self.working:
             raise StorageFailed("every log directory of this broker has failed")
-        best = max(
+        if not self.has_room:
+            raise DiskFull("no log directory of this broker has room")
+        return max(
             self.working, key=lambda directory: directory.free_bytes() / (directory.logs + 1)
         )
-        if not best.free_bytes():
-            raise DiskFull("no log directory of this broker has room")
-        return best
 
     def _count_out(self, gone: PartitionLog) -> None:
         for directory in self.all:

@@ -21,6 +21,8 @@ class Offline(Enum):
 
     FAILED = "its directory has failed"
     """Or it may be in one that has. Only a new start of the broker looks again."""
+    NO_ROOM = "no directory has room for it"
+    """It is tried again when one has."""
     LOST = "no directory has it"
     DAMAGED = "its log is damaged"
 
@@ -56,7 +58,7 @@ def may_stay(node: NodeId, state: PartitionState) -> bool:
 
 def remedy(node: NodeId, state: PartitionState, why: Offline) -> Remedy:
     """What can be done now, by a state that knows of this broker's present incarnation."""
-    if why is Offline.FAILED or node not in state.offline:
+    if why in {Offline.FAILED, Offline.NO_ROOM} or node not in state.offline:
         return Remedy.WAIT
     if node not in state.isr and state.has_leader:
         return Remedy.BEGIN_ANEW

@@ -19,6 +19,7 @@ from suiro._proto.common_pb2 import HelloReply
 from suiro.model.configs import CleanupPolicy, broker_config, topic_config
 from suiro.model.error_base import SuiroError
 from suiro.model.errors import (
+    DiskFull,
     NotLeader,
     StorageFailed,
     TopicIdMismatch,
@@ -58,6 +59,8 @@ log = logging.getLogger("suiro.broker")
 OPENING_MAX: Final = 8
 """Logs that are opened at the same time: enough to keep the threads busy, and no queue before them
 that a producer's sync would have to stand in."""
+ROOM_LOOK_S: Final = 5.0
+"""Between two looks whether a full disk has room again for the replicas that it had none for."""
 
 
 class Replicas:
@@ -269,6 +272,8 @@ class Replicas:
             await self._open(image, where, state)
         except StorageFailed as error:
             self._offline(state.id, where, Offline.DAMAGED, str(error))
+        except DiskFull as error:
+            self._offline(state.id, where, Offline.NO_ROOM, str(error))
         except SuiroError as error:
             self._offline(state.id, where, Offline.FAILED, str(error))
 
@@ -338,6 +343,28 @@ class Replicas:
         if opened is not None:
             self._change_role(opened, state)
 
+    async def watch_for_room(self) -> None:
+        """Make the replicas that no directory had room for, once one has."""
+        while True:
+            await asyncio.sleep(ROOM_LOOK_S)
+            waiting = [i for i, why in self.offline.items() if why is Offline.NO_ROOM]
+            for partition_id in waiting if self._directories.has_room else ():
+                await self._try_again(partition_id)
+
+    async def _try_again(self, partition_id: PartitionId) -> None:
+        assert self._image is not None
+        image, state = self._image, self._image.partition(*partition_id)
+        if state is None or self.node not in state.replicas:
+            return  # the metadata say so, and whoever follows them will forget it
+        where = TopicPartition(image.topics[state.topic_id].name, state.partition)
+        self._moving.add(partition_id)
+        self._mark_offline(partition_id, None)
+        try:
+            await self._open_or_report(image, where, state)
+        finally:
+            self._moving.discard(partition_id)
+        await self._take_up(partition_id)
+
     async def exchange(self, partition: Partition, copy: PartitionLog) -> None:
         """A copy in another directory takes the place of a log; they are equal at this moment."""
         partition_id = partition.state.id
@@ -354,7 +381,7 @@ class Replicas:
         """Open a log again, as the metadata are by now; or let it go, if they say so."""
         assert self._image is not None
         image, state = self._image, self._image.partition(*partition_id)
-        if state is not None and self.node in state.replicas:
+        if state is not None and (self.node in state.replicas or partition_id in self._by_id):
             await self._open_missing(image, [state])
             await self._on_state(image, state)
             opened = self._by_id.get(partition_id)

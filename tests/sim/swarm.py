@@ -78,6 +78,9 @@ class Run:
             await nemesis.peace()
             await _all_up(world, HEAL_S_MAX)
             await _alive(world, "all nodes are up")
+            # Again: what a cut has done to sessions shows seconds after it has healed, and who is
+            # alone in sync must not be taken away.
+            await _all_up(world, HEAL_S_MAX)
             await self._quorum_only(world)
             await _all_up(world, HEAL_S_MAX)
             stop.set()

@@ -66,6 +66,23 @@ def test_a_leader_without_room_refuses_writes_and_serves_reads() -> None:
     run(main, seed=8)
 
 
+def test_a_new_replica_without_room_is_made_when_there_is_some() -> None:
+    """Seed 10372 of the whole system: it stayed offline until its broker was started again."""
+
+    async def main(rng: Random) -> None:
+        async with client_scene(rng) as scene, admin_of(scene) as admin:
+            broker = scene.cluster.brokers[0]
+            fill_disk(broker, -RESERVE_BYTES)
+            await admin.create_topic("t", partitions=1, replication_factor=3)
+            await asyncio.sleep(1)
+            assert broker.node_id not in (await admin.describe_topic("t")).partitions[0].isr
+            broker.fs.capacity_bytes = 1 << 40
+            await asyncio.sleep(20)
+            assert len((await admin.describe_topic("t")).partitions[0].isr) == 3
+
+    run(main, seed=10)
+
+
 def test_a_follower_without_room_leaves_the_isr_and_comes_back() -> None:
     async def main(rng: Random) -> None:
         async with client_scene(rng) as scene, admin_of(scene) as admin:

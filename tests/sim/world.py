@@ -40,6 +40,8 @@ DIRECTORY = Path("/data")
 PORT = 9750
 CONTROLLER_FROM = 100
 DISK_S_MAX = 0.001
+CONNECT_S = 5.0
+"""As with TCP, which asks again after 1, 2, 4 seconds, and finds that the cut has healed."""
 
 
 class ProcessFs:
@@ -214,7 +216,7 @@ class World:
         self.pace = pace
         usual = Conditions()
         self.good_net = Conditions(usual.delay_s_min * pace, usual.delay_s_max * pace)
-        network = NetworkSettings(keepalive_s=2.0)
+        network = NetworkSettings(keepalive_s=2.0, connect_s=CONNECT_S)
         self.network = SimNetwork(rng, self.trace, conditions=self.good_net, settings=network)
         self.cluster_id = random_cluster_id(rng)
         self.nodes: dict[int, SimNode] = {}

@@ -125,6 +125,8 @@ def main() -> int:
             print(catches[-1].line(area.name), flush=True)
         canaries.append(hunt(area, area.canary, seeds))
     _sum_up(catches, canaries, seeds)
+    if options.area is None:
+        _tell_rows(catches)
     is_enough = len(catches) >= PLANTED_MIN or options.area is not None
     is_right = all(c.is_caught for c in catches) and not any(c.is_caught for c in canaries)
     return int(not (is_enough and is_right))
@@ -133,14 +135,17 @@ def main() -> int:
 def _sum_up(catches: list[Catch], canaries: list[Catch], seeds: int) -> None:
     caught = sum(catch.is_caught for catch in catches)
     taken = [catch.seeds for catch in catches if catch.seeds is not None]
-    rows = {int(row) for catch in catches for row in ROW.findall(catch.mutant.name)}
-    missing = [row for row in ROWS if row not in rows and row not in NOT_APPLICABLE]
     wrong = [catch.mutant.name for catch in canaries if catch.is_caught]
     print(f"\ncaught / planted           {caught} / {len(catches)}")
     if taken:
         most = f"median {median(taken):.0f}, most {max(taken)}"
         print(f"by at most {seeds} seeds        {len(taken)}, {most}, {sum(taken)} seeds in all")
     print(f"canaries that were caught  {wrong or 'none'} of {len(canaries)}")
+
+
+def _tell_rows(catches: list[Catch]) -> None:
+    rows = {int(row) for catch in catches for row in ROW.findall(catch.mutant.name)}
+    missing = [row for row in ROWS if row not in rows and row not in NOT_APPLICABLE]
     print(f"rows with a bug planted    {len(rows)}: {sorted(rows)}")
     print(f"rows without one           {missing}")
     print(f"rows that do not apply     {NOT_APPLICABLE}")

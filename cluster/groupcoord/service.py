@@ -14,6 +14,7 @@ from suiro.transport.methods import GroupCoordinatorMethods
 from suiro.transport.wire_errors import error_to_proto
 
 from cluster.groupcoord import wire
+from cluster.groupcoord.requests import GroupPhase
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -240,12 +241,16 @@ class GroupService:
         self, request: pb.ListGroupsRequest, _peer: Peer
     ) -> pb.ListGroupsReply:
         """The groups of the shards that this node owns; who wants all asks every coordinator."""
+        try:
+            phases = {GroupPhase(state) for state in request.states}
+        except ValueError as error:
+            raise InvalidRequest(str(error)) from None
         reply = pb.ListGroupsReply()
         for shard in self._owned():
             for name, phase, members in await shard.host.read(
                 lambda machine: machine.list_groups()
             ):
-                if not request.states or phase.value in request.states:
+                if not phases or phase in phases:
                     reply.groups.add(group=name, state=phase.value, members=members)
         return reply
 

@@ -12,7 +12,9 @@ from suiro.settings import ENVIRONMENT
 
 
 def main() -> None:
-    """Run a command; an error of ours is one line on standard error and exit code 1."""
+    """Run a command; an error of ours, or of a file, is one line on standard error and exit
+    code 1.
+    """
     try:
         app(_without_context(sys.argv[1:]))
     except SuiroError as error:
@@ -21,6 +23,9 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has left, as `head` does
         sys.exit(0)
+    except OSError as error:  # of a file that the user named
+        print(f"suiro: {error.filename}: {error.strerror}", file=sys.stderr)  # noqa: T201
+        sys.exit(1)
 
 
 def _without_context(words: list[str]) -> list[str]:

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 import typer
 
 from suiro.cli.output import Output, printed
-from suiro.model.errors import InvalidRequest
+from suiro.model.errors import InvalidRequest, UnknownTopicOrPartition
+from suiro.model.ids import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Sequence
+
+    from suiro.admin import Admin
 
 T = TypeVar("T")
 
@@ -28,7 +31,15 @@ Bootstrap = Annotated[
     ),
 ]
 
-__all__ = ["Bootstrap", "Output", "TopicName", "in_loop", "print_table", "printed"]
+__all__ = [
+    "Bootstrap",
+    "Output",
+    "TopicName",
+    "in_loop",
+    "partition_of",
+    "print_table",
+    "printed",
+]
 
 VERDICT_NO: Final = 3
 """The exit code of a command that was asked a question, when the answer is no. 1 is an error, 2 a
@@ -62,6 +73,16 @@ def parse_time_ms(text: str) -> int:
     if moment.tzinfo is None:
         raise InvalidRequest(f"'{text}' needs a time zone: {text}Z, or {text}+01:00")
     return round(moment.timestamp() * 1000)
+
+
+def partition_of(admin: Admin, topic: str, number: int) -> TopicPartition:
+    """The partition that was named. One that is not there is refused at once: the client itself
+    would look for half a minute whether it has just been made.
+    """
+    count = len(admin.describe_topic(topic).partitions)
+    if not 0 <= number < count:
+        raise UnknownTopicOrPartition(f"{topic} has the partitions 0 to {count - 1}")
+    return TopicPartition(topic, number)
 
 
 def in_loop(work: Coroutine[Any, Any, T]) -> T:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from suiro.cli.common import Bootstrap, TopicName
-from suiro.model.errors import InvalidRequest
+from suiro.model.errors import InvalidRequest, UnknownTopicOrPartition
 
 if TYPE_CHECKING:
     from suiro.model.record import Record
@@ -69,6 +69,9 @@ def consume(
             consumer.subscribe(topic)
         else:
             chosen = [p for p in partitions if partition is None or p.partition == partition]
+            if not chosen:
+                last = len(partitions) - 1
+                raise UnknownTopicOrPartition(f"{topic} has the partitions 0 to {last}")
             consumer.assign(chosen)
         while number is None or printed < number:
             wanted = 500 if number is None else min(500, number - printed)

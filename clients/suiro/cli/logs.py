@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from suiro.cli.common import Bootstrap, Output, TopicName, print_table, printed
+from suiro.cli.common import (
+    Bootstrap,
+    Output,
+    TopicName,
+    partition_of,
+    print_table,
+    printed,
+)
 from suiro.model.batch import HEADER_BYTES, BatchHeader, check_crc, parse_header
 from suiro.model.errors import CorruptBatch, InvalidRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from suiro.aio.disks import LogDirectoryInfo
 
     Read = Callable[[int], bytes]
 
@@ -38,7 +48,9 @@ def dirs(
     from suiro.admin import Admin
 
     with Admin(bootstrap) as admin:
-        found = admin.log_directories()
+        if topic is not None:
+            admin.describe_topic(topic)
+        found = [_with_only(topic, directory) for directory in admin.log_directories()]
     if printed(output, found):
         return
     rows: list[tuple[object, ...]] = []
@@ -46,9 +58,8 @@ def dirs(
         sizes: Counter[str] = Counter()
         counts: Counter[str] = Counter()
         for replica in directory.replicas:
-            if topic in {None, replica.partition.topic}:
-                sizes[replica.partition.topic] += replica.size_bytes
-                counts[replica.partition.topic] += 1
+            sizes[replica.partition.topic] += replica.size_bytes
+            counts[replica.partition.topic] += 1
         where = (directory.broker, directory.path or "-")
         if directory.error is not None:
             rows.append((*where, "-", "-", "-", f"FAILED: {directory.error}"))
@@ -57,6 +68,11 @@ def dirs(
             free = f"{directory.free_bytes} free"
             rows.append((*where, "(all)", counts.total(), sizes.total(), free))
     print_table(("BROKER", "DIRECTORY", "TOPIC", "REPLICAS", "BYTES", ""), rows)
+
+
+def _with_only(topic: str | None, directory: LogDirectoryInfo) -> LogDirectoryInfo:
+    held = directory.replicas
+    return replace(directory, replicas=tuple(r for r in held if topic in {None, r.partition.topic}))
 
 
 @logs.command()
@@ -73,10 +89,9 @@ def move(
     Example: suiro log move orders 0 --broker 1 --to /disk2/log
     """
     from suiro.admin import Admin
-    from suiro.model.ids import TopicPartition
 
-    where = TopicPartition(topic, partition)
     with Admin(bootstrap) as admin:
+        where = partition_of(admin, topic, partition)
         admin.move_replica(where, broker=broker, to=to)
         while wait:
             found = [

@@ -13,7 +13,7 @@ import typer
 
 from suiro._proto import admin_pb2 as admin_pb
 from suiro._proto import controller_pb2 as pb
-from suiro.cli.common import Bootstrap
+from suiro.cli.common import Bootstrap, in_loop
 from suiro.model.codec import decode
 from suiro.model.errors import Unavailable
 from suiro.model.ids import Address
@@ -23,10 +23,13 @@ from suiro.transport.methods import AdminMethods, ControllerMethods
 
 if TYPE_CHECKING:
     from suiro.model.records import MetadataRecord
+    from suiro.transport.api import Stream
 
 metadata = typer.Typer(help="Inspect the cluster's metadata.", no_args_is_help=True)
 
 Tree = dict[str, Any]
+
+FETCH_S_MAX = 30.0
 
 
 @metadata.command()
@@ -35,7 +38,7 @@ def dump(bootstrap: Bootstrap = None) -> None:
 
     Example: suiro metadata dump | grep TopicCreated
     """
-    for record in asyncio.run(_fetch(bootstrap)):
+    for record in in_loop(_fetch(bootstrap)):
         line = {"type": type(record).__name__, **_plain(record)}
         typer.echo(json.dumps(line))
 
@@ -51,16 +54,18 @@ def shell(
 
     Example: suiro metadata shell cat /topics/orders/0
     """
-    image = ClusterImage(asyncio.run(_fetch(bootstrap)))
+    image = ClusterImage(in_loop(_fetch(bootstrap)))
     browser = _Browser(_tree(image))
-    if command:
-        browser.onecmd(" ".join(command))
-    else:
+    if not command:
         browser.cmdloop()
+        return
+    browser.onecmd(" ".join(command))
+    if browser.has_failed:
+        raise typer.Exit(1)
 
 
 async def _fetch(bootstrap: str | None) -> list[MetadataRecord]:
-    """A snapshot; the leader's if it gives one, since the others may be a moment behind."""
+    """All that is agreed on by now; from the leader if it answers, as the others may be behind."""
     from suiro.aio.admin import Admin
 
     async with Admin(bootstrap) as admin:
@@ -71,17 +76,28 @@ async def _fetch(bootstrap: str | None) -> list[MetadataRecord]:
             transport = admin.connection.transport
             stream = await transport.open(address, ControllerMethods.FOLLOW_METADATA)
             try:
-                await stream.send(pb.FollowMetadataRequest(hello=admin.connection.hello()))
-                records: list[MetadataRecord] = []
-                while (message := await stream.receive()) is not None:
-                    records += [decode(encoded) for encoded in message.records]
-                    if message.index:
-                        return records
-            except Unavailable:
+                async with asyncio.timeout(FETCH_S_MAX):
+                    await stream.send(pb.FollowMetadataRequest(hello=admin.connection.hello()))
+                    return await _read_up_to(stream, found.commit_index)
+            except (Unavailable, TimeoutError):
                 continue
             finally:
                 stream.cancel()
-    raise Unavailable("no controller gave a snapshot")
+    raise Unavailable("no controller gave its metadata")
+
+
+async def _read_up_to(
+    stream: Stream[pb.FollowMetadataRequest, pb.MetadataFeed], index: int
+) -> list[MetadataRecord]:
+    """A feed never ends by itself: it goes on with what is agreed on meanwhile."""
+    records: list[MetadataRecord] = []
+    while (message := await stream.receive()) is not None:
+        if message.snapshot:
+            records.clear()
+        records += [decode(encoded) for encoded in message.records]
+        if message.index >= index:
+            return records
+    raise Unavailable("the feed has ended")
 
 
 def _tree(image: ClusterImage) -> Tree:
@@ -140,6 +156,8 @@ class _Browser(cmd.Cmd):
         super().__init__()
         self._root = tree
         self._place: list[str] = []
+        self.has_failed = False
+        """Whether somebody asked for what is not there."""
         self._prompt()
 
     def do_ls(self, path: str) -> None:
@@ -169,6 +187,11 @@ class _Browser(cmd.Cmd):
         if found is not None:
             self._show(found, 0)
 
+    def default(self, line: str) -> None:
+        """What is none of these."""
+        typer.echo(f"'{line}' is none of ls, cd, cat, tree and exit", err=True)
+        self.has_failed = True
+
     def do_exit(self, _: str) -> bool:
         """Leave."""
         return True
@@ -191,6 +214,7 @@ class _Browser(cmd.Cmd):
         for name in self._resolve(path):
             if not isinstance(found, dict) or name not in found:
                 typer.echo(f"there is no {path}", err=True)
+                self.has_failed = True
                 return None
             found = found[name]
         return found

@@ -139,6 +139,8 @@ def cancel(
     from suiro.admin import Admin
 
     with Admin(bootstrap) as admin:
+        if topic is not None:
+            admin.describe_topic(topic)
         chosen = [
             moving.partition
             for moving in admin.reassignments()
@@ -148,6 +150,8 @@ def cancel(
         admin.cancel_reassignments(chosen)
     for name in chosen:
         typer.echo(f"cancelled {name}")
+    if not chosen:
+        typer.echo("nothing is under way")
 
 
 # -- progress -------------------------------------------------------------------------------------

@@ -12,11 +12,11 @@ from suiro.cli.common import (
     TopicName,
     parse_rate,
     parse_time_ms,
+    partition_of,
     print_table,
     printed,
 )
 from suiro.model.errors import InvalidConfig, InvalidRequest
-from suiro.model.ids import TopicPartition
 from suiro.model.records import Recovery
 
 if TYPE_CHECKING:
@@ -191,10 +191,10 @@ def trim(
 
     if (before is None) == (before_time is None):
         raise InvalidRequest("say either --before or --before-time")
-    where = TopicPartition(topic, partition)
-    if not yes:
-        typer.confirm(f"Delete the oldest records of {where}?", abort=True)
     with Admin(bootstrap) as admin:
+        where = partition_of(admin, topic, partition)
+        if not yes:
+            typer.confirm(f"Delete the oldest records of {where}?", abort=True)
         if before is not None:
             start = admin.delete_records(where, before)
         else:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from suiro.cli.common import Bootstrap, Output, TopicName, print_table, printed
+from suiro.cli.common import (
+    Bootstrap,
+    Output,
+    TopicName,
+    partition_of,
+    print_table,
+    printed,
+)
 
 if TYPE_CHECKING:
     from suiro.txn_info import OpenTransaction, TxnInfo, TxnListing
@@ -124,10 +131,9 @@ def producers(
     Example: suiro txn producers orders 0
     """
     from suiro.admin import Admin
-    from suiro.model.ids import TopicPartition
 
     with Admin(bootstrap) as admin:
-        found = admin.transactions.producers(TopicPartition(topic, partition))
+        found = admin.transactions.producers(partition_of(admin, topic, partition))
     if printed(output, asdict(found) | {"partition": str(found.partition)}):
         return
     typer.echo(

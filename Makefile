@@ -11,7 +11,7 @@ ALONE := flock $${TMPDIR:-/tmp}/suiro.bench.lock
 
 .DEFAULT_GOAL := help
 .PHONY: help setup gen gen-check fmt check test test-fast rewrite chaos mutants sim sim-many raft-sim replication-sim replication-faults nets group-sim txn-sim txn-model bench spark demo fuzz up down clean
-.PHONY: image compose-up compose-down container-test k8s-roll
+.PHONY: tools image compose-up compose-down container-test k8s-roll
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -43,7 +43,11 @@ nets: ## what cutting networks apart needs, from Debian; tests say why they skip
 	@{ command -v ip && command -v nft; } >/dev/null || { [ $$(id -u) = 0 ] \
 		&& apt-get install --yes --quiet iproute2 nftables; } || true
 
-test: check nets ## everything that a fresh machine can run
+tools: ## what more some tests need, from Debian: Prometheus for alerts, faketime for wrong clocks
+	@{ command -v promtool && ls /usr/lib/*/faketime/libfaketime.so.1; } >/dev/null 2>&1 || { [ $$(id -u) = 0 ] \
+		&& apt-get install --yes --quiet --no-install-recommends prometheus libfaketime; } || true
+
+test: check nets tools ## everything that a fresh machine can run
 	$(ALONE) $(MAKE) --no-print-directory test-fast
 	$(ALONE) $(BIN)/pytest -m "(cluster or spark) and not (chaos or slow)"
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import yaml
 
+from tests.k8s import kustomize
+
 ROOT = Path(__file__).parents[2]
 OVERLAYS = ROOT / "k8s" / "overlays"
 
@@ -26,6 +28,11 @@ NO_RENDERER = "there is neither kubectl nor kustomize to render the manifests"
 
 
 def render(folder: Path) -> list[Manifest]:
+    """By the real one if this machine has it; ours says the same (`test_kustomize`)."""
+    return kustomize.build(folder) if renderer() is None else render_for_real(folder)
+
+
+def render_for_real(folder: Path) -> list[Manifest]:
     command = renderer()
     assert command is not None, NO_RENDERER
     done = subprocess.run([*command, str(folder)], check=False, capture_output=True, text=True)

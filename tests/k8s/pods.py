@@ -24,7 +24,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from tests.cluster import netns
-from tests.k8s.manifests import NO_RENDERER, Manifest, node_of, of_kind, pod_of, renderer
+from tests.k8s.manifests import Manifest, node_of, of_kind, pod_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ exec "$@"
 
 def reason_against() -> str | None:
     """Why pods cannot be played here; None if they can."""
-    return netns.reason_against() or (NO_RENDERER if renderer() is None else None)
+    return netns.reason_against()
 
 
 @dataclass

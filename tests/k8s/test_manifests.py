@@ -12,20 +12,16 @@ from kubernetes_validate.utils import all_versions, major_minor
 
 from cluster.config import NodeConfig
 from tests.k8s.manifests import (
-    NO_RENDERER,
     OVERLAYS,
     Manifest,
     node_of,
     of_kind,
     pod_of,
     render,
-    renderer,
 )
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-pytestmark = pytest.mark.skipif(renderer() is None, reason=NO_RENDERER)
 
 NAMES = sorted(path.name for path in OVERLAYS.iterdir())
 ROLES = ["broker", "controller", "group", "txn"]

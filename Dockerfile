@@ -5,10 +5,13 @@ ARG BASE=python:3.11-slim
 
 FROM ${BUILD_BASE} AS build
 COPY build/wheels /wheels
-# pip goes with it: only what runs is copied into the image.
+# pip goes with it, and so does what nobody calls: only what runs is copied into the image.
 RUN python3 -m venv /opt/suiro \
  && /opt/suiro/bin/pip install --no-cache-dir --no-index --find-links /wheels suiro \
  && /opt/suiro/bin/pip uninstall --yes pip setuptools \
+ && cd /opt/suiro/lib/python3*/site-packages \
+ && rm -rf pyarrow/include pyarrow/tests pyarrow/src pyarrow/*flight* pyarrow/*substrait* \
+ && rm -rf numpy/*/tests numpy/f2py numpy/distutils zstandard/_cffi* uvloop/*.pyx uvloop/*.pxd \
  && /opt/suiro/bin/python3 -m compileall -q /opt/suiro/lib \
  && mkdir /data
 

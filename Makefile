@@ -58,8 +58,9 @@ rewrite: $(READY) ## write the transcripts anew from what the cores do now; read
 	SUIRO_REWRITE=1 $(BIN)/pytest tests/datadriven
 
 MINUTES ?= 10
-chaos: $(READY) nets ## real processes under every fault for MINUTES, everything checked; writes chaos.html
-	$(ALONE) $(BIN)/python -m tests.chaos.run --minutes $(MINUTES)
+BACKEND ?= processes
+chaos: $(READY) nets $(if $(filter docker,$(BACKEND)),image) ## every fault for MINUTES, everything checked; writes chaos.html; BACKEND=docker: containers
+	$(ALONE) $(BIN)/python -m tests.chaos.run --minutes $(MINUTES) --backend $(BACKEND)
 
 mutants: $(READY) ## every planted bug: who catches it, in how many seeds, which rows that covers
 	$(BIN)/python -m tests.mutants.run

@@ -214,15 +214,15 @@ class Faults:
     async def _clients_cut(self, fault: Injected) -> None:
         node = await self._leader()
         fault.victim = node.name
-        self.site.network.cut_clients(node.name)
+        self.site.namespaces.cut_clients(node.name)
         await asyncio.sleep(SESSION_S)
         self.site.network.heal()
 
     async def _throttle(self, fault: Injected) -> None:
         node = self._any(fault)
-        self.site.network.throttle(node.name, "2mbit")
+        self.site.namespaces.throttle(node.name, "2mbit")
         await asyncio.sleep(4)
-        self.site.network.unthrottle(node.name)
+        self.site.namespaces.unthrottle(node.name)
 
     async def _cut(self, pairs: list[tuple[str, str]], *, both: bool) -> None:
         network = self.site.network

@@ -38,6 +38,10 @@ class ChaosReport:
     copied: int
     table: int
     violations: list[str]
+    on_containers: bool = False
+    """Then rates and recoveries are told, and not held against the aims, which are for processes:
+    a killed container takes its address along, so no connection is reset, and everybody has to
+    wait until a session of 3 s is over."""
 
     @property
     def kinds(self) -> Counter[str]:
@@ -71,12 +75,14 @@ class ChaosReport:
         aims = [
             ("faults", len(self.faults), int(FAULTS_MIN * share)),
             ("kinds of faults", len(self.kinds), int(KINDS_MIN * min(share * 2, 1))),
+        ]
+        if self.on_containers:
+            return _too_few(aims)
+        aims += [
             ("acknowledged records", self.acknowledged, int(RECORDS_MIN * share)),
             ("transactions", self.transactions, int(TRANSACTIONS_MIN * share)),
         ]
-        missed = [
-            f"{name}: {count}, at least {least}" for name, count, least in aims if count < least
-        ]
+        missed = _too_few(aims)
         every = [took for times in self.recoveries.values() for took in times]
         if every and (at(every, 50) > RECOVERY_P50_S or at(every, 99) > RECOVERY_P99_S):
             missed.append(f"recovery p50 {at(every, 50):.2f} s, p99 {at(every, 99):.2f} s")
@@ -162,6 +168,10 @@ class ChaosReport:
             f"<polyline points='{points}' fill='none' stroke='#1a56a8'/>"
             f"<text x='4' y='12' font-size='11'>{top:,.2f}</text></svg>"
         )
+
+
+def _too_few(aims: list[tuple[str, int, int]]) -> list[str]:
+    return [f"{name}: {count}, at least {least}" for name, count, least in aims if count < least]
 
 
 def at(values: Sequence[float], percent: float) -> float:

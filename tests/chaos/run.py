@@ -1,13 +1,15 @@
 """Chaos: real processes, everything that fails, and every promise checked at the end.
 
     make chaos MINUTES=10
+    make chaos MINUTES=10 BACKEND=docker
     python -m tests.chaos.run --minutes 1 --html chaos.html --seed 3
 
 Three controllers, three brokers, two coordinators of each kind, each in a network namespace of its
-own, brokers on disks of their own; the workloads append, group, bank, copy and table all the time.
-Faults come one after the other, in an order that the seed draws. Fails if a promise was broken, or
-if there were fewer faults, records or transactions than a run of that length has to have, or if
-somebody waited longer for a killed leader, controller or coordinator than is promised.
+own, brokers on disks of their own; or each a container. The workloads append, group, bank, copy and
+table run all the time. Faults come one after the other, in an order that the seed draws. Fails if a
+promise was broken, or if there were fewer faults, records or transactions than a run of that length
+has to have, or if somebody waited longer for a killed leader, controller or coordinator than is
+promised.
 """
 
 from __future__ import annotations
@@ -29,11 +31,12 @@ from suiro.verify.history import Outcome
 from suiro.verify.live import LiveClients
 from suiro.verify.table_work import TableWork
 
+from tests.chaos import containers
 from tests.chaos.faults import Faults
 from tests.chaos.probes import Probes
 from tests.chaos.report import ChaosReport
 from tests.chaos.site import site
-from tests.cluster.netns import reason_against
+from tests.cluster import netns
 from tests.workloads.copying import Copy
 from tests.workloads.grouping import Group
 
@@ -47,6 +50,10 @@ WARM_UP_S = 2.0
 FINISH_S_MAX = 180.0
 MEASURED = ("kill leader", "kill controller", "kill txn coordinator", "kill group coordinator")
 """Kinds that come more often than the others: a p99 wants numbers."""
+BACKENDS = {
+    "processes": (site, netns.reason_against),
+    "docker": (containers.containers, containers.reason_against),
+}
 
 
 class Chaos:
@@ -92,7 +99,10 @@ class Chaos:
     async def _rage(self, faults: Faults, until_s: float, kinds: list[str] | None) -> None:
         """Every kind in turn, shuffled; the measured ones twice in every round."""
         while True:
-            order = list(kinds or [*faults.kinds, *MEASURED])
+            order = [
+                *(kinds or faults.kinds),
+                *(k for k in MEASURED if kinds is None or k in kinds),
+            ]
             self.rng.shuffle(order)
             for kind in order:
                 if time.monotonic() >= until_s:
@@ -134,6 +144,7 @@ class Chaos:
             copied=self.copy.copied,
             table=self.table.done,
             violations=violations,
+            on_containers=isinstance(self.site.network, containers.Plugs),
         )
 
 
@@ -143,20 +154,22 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--html", type=Path, default=Path("chaos.html"))
     parser.add_argument("--kinds", help="only these, by their names, with commas between")
+    parser.add_argument("--backend", choices=sorted(BACKENDS), default="processes")
     parser.add_argument("--keep", type=Path, help="leave the nodes' folders there")
     options = parser.parse_args()
-    reason = reason_against()
-    if reason is not None:
-        print(f"chaos cannot run here: {reason}", file=sys.stderr)
+    make_site, reason = BACKENDS[options.backend]
+    if (against := reason()) is not None:
+        print(f"chaos cannot run here: {against}", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory() as scratch:
         root = options.keep or Path(scratch)
         root.mkdir(parents=True, exist_ok=True)
-        with site(root) as where:
-            kinds = options.kinds.split(",") if options.kinds else None
-            with asyncio.Runner(loop_factory=new_loop) as runner:
-                chaos = Chaos(where, options.seed)
-                report = runner.run(chaos.run(options.minutes * 60, kinds))
+        kinds = options.kinds.split(",") if options.kinds else None
+        if options.backend == "docker":
+            kinds = containers.kinds_of(kinds)
+        with make_site(root) as where, asyncio.Runner(loop_factory=new_loop) as runner:
+            chaos = Chaos(where, options.seed)
+            report = runner.run(chaos.run(options.minutes * 60, kinds))
     print(report.text())
     options.html.write_text(report.page())
     print(f"timelines: {options.html}")

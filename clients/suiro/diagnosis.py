@@ -24,6 +24,7 @@ class Door(Enum):
     REFUSED = "nothing listens there"
     SILENT = "no answer"
     HTTP = "an HTTP server"
+    TLS = "TLS is spoken there, and this client speaks none"
     OTHER = "something else"
 
 
@@ -81,6 +82,8 @@ _ADVICE: Final = {
     Door.REFUSED: "check the port (clients use 9750), and that the node runs",
     Door.SILENT: "check the host, and firewalls on the way",
     Door.HTTP: "this looks like the port for metrics; clients use `listen` of the node (9750)",
+    Door.TLS: "this software has no TLS yet: give the plain port, or put the client behind the "
+    "same proxy that ends TLS for the node",
     Door.OTHER: "this port belongs to another program; clients use `listen` of the node (9750)",
 }
 

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import http.server
 import json
+import socket
+import subprocess
 import tarfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import grpc
 import pytest
 import suiro
 from suiro.model.ids import NodeId
@@ -177,6 +181,28 @@ def test_the_doctor_knows_the_port_for_metrics() -> None:
         serving.join()
         server.server_close()
     assert (answer.returncode, "port for metrics" in answer.stdout) == (3, True)
+
+
+def test_the_doctor_knows_tls(tmp_path: Path) -> None:
+    """Nodes have no TLS yet, so what answers is our server with a certificate; a port that speaks
+    nothing at all is told from it."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    made = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost")
+    files = ("-days", "1", "-keyout", str(key), "-out", str(certificate))
+    subprocess.run([*made, *files], check=True, capture_output=True)
+    pairs = [(key.read_bytes(), certificate.read_bytes())]
+    server = grpc.server(ThreadPoolExecutor(1))
+    port = server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials(pairs))
+    server.start()
+    try:
+        answer = suiro_here("doctor", "-b", f"127.0.0.1:{port}")
+    finally:
+        server.stop(None).wait()
+    assert (answer.returncode, "TLS is spoken there" in answer.stdout) == (3, True), answer.stdout
+
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        answer = suiro_here("doctor", "-b", f"127.0.0.1:{mute.getsockname()[1]}")
+    assert (answer.returncode, "something else" in answer.stdout) == (3, True), answer.stdout
 
 
 # -- why ------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from typing import TYPE_CHECKING, Final
 
 from suiro._proto import node_pb2 as pb
@@ -65,8 +66,7 @@ async def visit(address: Address, env: ClientEnv) -> Visit:
             address, NodeMethods.DESCRIBE, pb.DescribeNodeRequest(), timeout_s=CONNECT_S
         )
     except SuiroError as error:
-        is_http = await _speaks_http(address)
-        return Visit(address, Door.HTTP if is_http else Door.OTHER, error.message)
+        return Visit(address, await _what_else(address), error.message)
     answered_ms = env.now_ms()
     return Visit(
         address,
@@ -92,6 +92,30 @@ async def _knock(address: Address) -> Door:
         return Door.SILENT
     writer.close()
     return Door.NODE
+
+
+async def _what_else(address: Address) -> Door:
+    """Somebody listens there who does not speak as our nodes do."""
+    if await _speaks_tls(address):
+        return Door.TLS
+    return Door.HTTP if await _speaks_http(address) else Door.OTHER
+
+
+async def _speaks_tls(address: Address) -> bool:
+    """Whether a handshake is answered by one; whose certificate it is does not matter here."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.set_alpn_protocols(["h2"])
+    try:
+        async with asyncio.timeout(CONNECT_S):
+            _, writer = await asyncio.open_connection(address.host, address.port, ssl=context)
+    except ssl.SSLError as error:
+        return "ALERT" in (error.reason or "")  # it refuses, in TLS
+    except (OSError, TimeoutError):
+        return False
+    writer.transport.abort()
+    return True
 
 
 async def _speaks_http(address: Address) -> bool:

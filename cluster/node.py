@@ -221,6 +221,7 @@ class Node:
                 ShardKind.TXN: config.transactions_partitions,
             },
             config.internal_replication_factor,
+            config.metrics_port is not None,
         )
         made: list[Coordinator] = []
         if "group" in config.roles:

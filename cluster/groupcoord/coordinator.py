@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from suiro.model.configs import broker_config
 from suiro.model.records import ConfigResource
 
+from cluster.groupcoord.lag import LagWatch
 from cluster.groupcoord.program import GroupProgram
 from cluster.groupcoord.service import GroupService
 from cluster.host.coordinator import Coordinator
@@ -46,7 +48,12 @@ class GroupCoordinator:
         self._role.on_image(image)
 
     async def run(self) -> None:
-        await self._role.run()
+        context = self._context
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._role.run(), name="group role")
+            if context.is_scraped:
+                lag = LagWatch(context.env, lambda: context.feed.image, self._role.shards.owned)
+                tasks.create_task(lag.run(), name="lag of groups")
 
     def _offsets_retention_ms(self) -> int:
         image = self._context.feed.image

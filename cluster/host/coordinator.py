@@ -41,6 +41,8 @@ class RoleContext:
     feed: MetadataFeed
     internal_partitions: dict[ShardKind, int]
     internal_replicas: int
+    is_scraped: bool = False
+    """Whether anybody may look at the metrics page."""
 
     def greet(self, hello: Hello) -> HelloReply:
         return greet_client(hello, self.cluster_id, self.node_id)

@@ -141,6 +141,7 @@ class Metrics:
         self.rpcs_open = self._gauge("suiro_rpcs_open", "Rpcs that are being served.", "method")
         self._declare_quorum()
         self._declare_transactions()
+        self._declare_groups()
         self._declare_replicas()
         self._declare_storage()
 
@@ -210,6 +211,15 @@ class Metrics:
         self.stable_lag_records_max = self._gauge(
             "suiro_stable_lag_records_max", "The largest distance between these two."
         )
+
+    def _declare_groups(self) -> None:
+        self.group_lag_records = self._gauge(
+            "suiro_group_lag_records",
+            "Offsets between what a group has committed and the last stable ones.",
+            "group",
+            "topic",
+        )
+        self.group_members = self._gauge("suiro_group_members", "Members of a group.", "group")
 
     def _declare_replicas(self) -> None:
         self.replicas_held = self._gauge("suiro_replicas_held", "Replicas on this broker.")

@@ -24,6 +24,7 @@ pytestmark = [
 
 DASHBOARD = Path(__file__).parents[2] / "monitoring" / "grafana" / "suiro.json"
 LAYOUT = Layout(controllers=1, brokers=3, groups=1, txns=1)
+UNREAD = 50
 QUIET_AT_FIRST = {"SuiroNodeDown", "SuiroNodeFenced", "SuiroPartitionsOffline"}
 
 
@@ -43,6 +44,9 @@ def test_a_killed_broker_makes_the_alerts_fire(tmp_path: Path) -> None:
         work(cluster)
         wait_until(lambda: watching.value("sum(up)") == len(targets), "all are scraped")
         check_panels(watching)
+        lag = 'suiro_group_lag_records{group="billing",topic="orders"}'
+        wait_until(lambda: (watching.value(lag) or 0) >= UNREAD, "the lag of the group", 30)
+        assert watching.value('suiro_group_members{group="billing"}') == 0
         assert not watching.firing().keys() & QUIET_AT_FIRST
 
         cluster.nodes["broker-2"].kill()
@@ -70,6 +74,8 @@ def work(cluster: LocalCluster) -> None:
         consumer.subscribe("orders")
         wait_until(lambda: bool(consumer.poll(0.5)), "a record")
         consumer.commit()
+    with suiro.Producer(cluster.bootstrap) as producer:
+        producer.send_many("orders", [b"x"] * UNREAD).wait(30)
 
 
 def check_panels(watching: Prometheus) -> None:

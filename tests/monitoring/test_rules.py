@@ -29,6 +29,8 @@ def page() -> str:
     RpcMeter(metrics, "/suiro.v1.Broker/Fetch").ended(None)
     for family in (metrics.topic_records, metrics.topic_bytes, metrics.topic_log_bytes):
         family.of("orders")
+    metrics.group_lag_records.of("billing", "orders")
+    metrics.group_members.of("billing")
     return metrics.render().decode()
 
 

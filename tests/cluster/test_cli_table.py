@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +23,6 @@ from tests.unit.cli.test_help import commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
 
@@ -36,6 +37,15 @@ TAKES_BOOTSTRAP = {
     for path, command in commands(get_command(app))
     if any("--bootstrap" in parameter.opts for parameter in command.params)
 }
+SHOWS = {
+    path.removeprefix("suiro ")
+    for path, command in commands(get_command(app))
+    if any("--output" in parameter.opts for parameter in command.params)
+}
+"""Commands with -o json."""
+
+SHAPES_FILE = Path(__file__).parent / "cli_shapes.json"
+SHAPES: dict[str, list[str]] = json.loads(SHAPES_FILE.read_text())
 
 
 class Bench:
@@ -143,12 +153,36 @@ def test_a_command_fails_with_its_exit_code_and_says_why(bench: Bench, command: 
     assert "Traceback" not in answer.stderr
 
 
+def paths(data: object, at: str = "") -> Iterator[str]:
+    """Every place in an answer: `members[].node`."""
+    if isinstance(data, dict):
+        for key, item in data.items():
+            yield f"{at}.{key}".lstrip(".")
+            yield from paths(item, f"{at}.{key}")
+    elif isinstance(data, list):
+        for item in data:
+            yield from paths(item, f"{at}[]")
+
+
+def check_shape(command: str, answer: Answer) -> None:
+    """What programs may rely on is recorded; SUIRO_REWRITE=1 records it anew."""
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    found = set(paths(json.loads(answer.stdout)))
+    if os.environ.get("SUIRO_REWRITE"):
+        SHAPES[command] = sorted(found)
+        SHAPES_FILE.write_text(json.dumps(dict(sorted(SHAPES.items())), indent=1) + "\n")
+    missing = set(SHAPES[command]) - found
+    assert not missing, f"programs may read these: {missing}"
+
+
 @pytest.mark.parametrize("command", WORKS)
 def test_a_command_works(bench: Bench, command: str) -> None:
     rest, says = WORKS[command]
     answer = bench.run(command, rest)
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert says in answer.stdout + answer.stderr
+    if command in SHOWS:
+        check_shape(command, bench.run(command, f"{rest} -o json"))
 
 
 def test_a_controller_comes_and_goes(bench: Bench) -> None:

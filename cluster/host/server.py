@@ -16,6 +16,7 @@ from suiro.model.errors import InternalError, Unavailable
 from suiro.model.limits import MESSAGE_BYTES_MAX
 from suiro.transport.api import Kind, Peer, Route
 from suiro.transport.grpc_transport import ERROR_KEY
+from suiro.transport.trace import parent_in, work_for
 from suiro.transport.wire_errors import error_to_proto
 
 from cluster.host.rpc_meter import RpcMeter
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from suiro.transport.api import Method, Service
 
     from cluster.host.metrics import Metrics
+    from cluster.host.spans import Spans
 
 Q = TypeVar("Q")
 R = TypeVar("R")
@@ -71,10 +73,12 @@ class Server:
         services: Sequence[Service],
         metrics: Metrics,
         credentials: grpc.ServerCredentials | None = None,
+        spans: Spans | None = None,
     ) -> None:
-        self._routes = {
-            route.method.name: route for service in services for route in service.routes()
-        }
+        routes = [route for service in services for route in service.routes()]
+        if spans is not None:
+            routes = [spans.around(route) for route in routes]
+        self._routes = {route.method.name: route for route in routes}
         self._metrics = metrics
         self._credentials = credentials
         self._server = aio.server(options=SERVER_OPTIONS)
@@ -173,6 +177,7 @@ def _readable(request: Q | SuiroError) -> Q:
 
 def _unary(route: Route, meter: RpcMeter) -> Callable[[Any, Any], Awaitable[Any]]:
     async def handle(request: Any, context: Any) -> Any:
+        work_for(parent_in(context.invocation_metadata()))
         with meter.timed():
             try:
                 reply = await route.handler(_readable(request), _peer(context))
@@ -181,6 +186,7 @@ def _unary(route: Route, meter: RpcMeter) -> Callable[[Any, Any], Awaitable[Any]
                 await _abort(context, route.method, error)
             else:
                 meter.ended(None)
+                log.debug("%s from %s: OK", route.method.name, context.peer())
                 return reply
 
     return handle
@@ -204,6 +210,7 @@ async def _run_stream(
     route: Route, stream: _ServerStream[Any, Any], context: Any, meter: RpcMeter
 ) -> None:
     """A stream lasts as long as its caller likes, so how long says nothing."""
+    work_for(parent_in(context.invocation_metadata()))
     with meter.open():
         try:
             await route.handler(stream, _peer(context))
@@ -254,6 +261,8 @@ async def _abort(context: Any, method: Method[Any, Any], error: Exception) -> No
     if not isinstance(error, SuiroError):
         log.error("%s failed", method.name, exc_info=error)
         error = InternalError(f"{method.name} failed: {type(error).__name__}: {error}")
+    else:
+        log.debug("%s from %s: %s: %s", method.name, context.peer(), error.code.name, error)
     trailing = ((ERROR_KEY, error_to_proto(error).SerializeToString()),)
     status = _STATUS.get(error.code, grpc.StatusCode.FAILED_PRECONDITION)
     await context.abort(status, error.message, trailing_metadata=trailing)

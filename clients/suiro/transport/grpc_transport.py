@@ -9,6 +9,7 @@ from suiro._proto.common_pb2 import Error
 from suiro.model.errors import TimedOut, Unavailable
 from suiro.model.limits import MESSAGE_BYTES_MAX
 from suiro.transport.api import Kind, Method, Stream
+from suiro.transport.trace import forwarded
 from suiro.transport.tuning import tune_process
 from suiro.transport.wire_errors import error_from_proto
 
@@ -18,8 +19,11 @@ import grpc  # noqa: E402
 from grpc import aio  # noqa: E402
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from suiro.model.error_base import SuiroError
     from suiro.model.ids import Address
+    from suiro.transport.trace import Metadata
 
 Q = TypeVar("Q")
 R = TypeVar("R")
@@ -49,8 +53,13 @@ class GrpcTransport:
     `credentials` is the one place where TLS is switched on for everything this process calls.
     """
 
-    def __init__(self, credentials: grpc.ChannelCredentials | None = None) -> None:
+    def __init__(
+        self,
+        credentials: grpc.ChannelCredentials | None = None,
+        request_metadata: Callable[[], Metadata | None] = forwarded,
+    ) -> None:
         self._credentials = credentials
+        self._metadata = request_metadata
         self._channels: dict[Address, aio.Channel] = {}
         self._calls: dict[tuple[Address, str], Any] = {}
         self._open: set[Any] = set()
@@ -59,17 +68,20 @@ class GrpcTransport:
         self, address: Address, method: Method[Q, R], request: Q, *, timeout_s: float
     ) -> R:
         try:
-            call = self._opened(self._callable(address, method)(request, timeout=timeout_s))
+            start = self._callable(address, method)
+            call = self._opened(start(request, timeout=timeout_s, metadata=self._metadata()))
             reply: R = await call
         except aio.AioRpcError as error:
             raise error_from_rpc(error, address, method.name) from None
         return reply
 
     async def open(self, address: Address, method: Method[Q, R]) -> Stream[Q, R]:
-        call = self._callable(address, method)
+        call, carried = self._callable(address, method), self._metadata()
         if method.kind is Kind.SERVER_STREAM:
-            return _GrpcServerStream(lambda request: self._opened(call(request)), address, method)
-        return _GrpcStream(self._opened(call()), address, method)
+            return _GrpcServerStream(
+                lambda request: self._opened(call(request, metadata=carried)), address, method
+            )
+        return _GrpcStream(self._opened(call(metadata=carried)), address, method)
 
     async def refuses(self, address: Address, *, timeout_s: float) -> bool:
         try:

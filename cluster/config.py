@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ROLES: Final = ("controller", "broker", "group", "txn")
+LOG_FORMATS: Final = ("human", "json")
+LOG_LEVELS: Final = ("info", "debug")
 FIRST_NODE_ID: Final = "first_node_id"
 
 
@@ -57,6 +59,11 @@ class NodeConfig:
     internal_replication_factor: int = 3
     """Of both. They are made as soon as there are so many brokers."""
     log_format: str = "human"
+    """Or `json`: an object per line."""
+    log_level: str = "info"
+    """Or `debug`: every call that is answered, with its request."""
+    traces_to: str = ""
+    """An OpenTelemetry collector (OTLP over gRPC), http://host:4317; empty: no spans are made."""
     event_log: Path | None = None
     """A file for what this node did, one JSON object per line; None writes none."""
 
@@ -66,6 +73,8 @@ class NodeConfig:
             raise InvalidConfig(f"roles {', '.join(unknown) or '(none)'}: choose from {ROLES}")
         if self.node_id < 0:
             raise InvalidConfig(f"node_id is {self.node_id}; it must be 0 or more")
+        if self.log_format not in LOG_FORMATS or self.log_level not in LOG_LEVELS:
+            raise InvalidConfig(f"log_format is one of {LOG_FORMATS}, log_level of {LOG_LEVELS}")
         if "controller" not in self.roles and not self.controllers:
             raise InvalidConfig("a node without the role controller needs `controllers`")
 

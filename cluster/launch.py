@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import random
 import signal
@@ -19,9 +18,11 @@ from cluster.host.clock import SystemClock
 from cluster.host.env import Env
 from cluster.host.events import FileEvents
 from cluster.host.fs import OsFs
+from cluster.host.logs import set_up_logging
 from cluster.host.metrics import Metrics
 from cluster.host.offload import Inline, Threads
 from cluster.host.server import Server
+from cluster.host.spans import Spans
 from cluster.host.store import RocksStore
 from cluster.node import Node
 
@@ -37,7 +38,7 @@ def run_node(config: NodeConfig, on_ready: Callable[[], None] | None = None) -> 
     """Run a node until SIGTERM or SIGINT, then stop it in order."""
     if not __debug__:
         sys.exit("suiro: assertions are part of how a node protects data; do not run it with -O")
-    set_up_logging(config.log_format)
+    set_up_logging(config.log_format, config.log_level)
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(serve(config, on_ready))
 
@@ -49,6 +50,8 @@ async def serve(config: NodeConfig, on_ready: Callable[[], None] | None = None) 
     if config.event_log is not None:
         events = FileEvents(config.event_log, config.node_id, env.clock)
         env = replace(env, events=events)
+    if config.traces_to:
+        env = _traced(env, Spans(config.traces_to, config.node_id, config.roles))
     node = Node(config, env)
     running = asyncio.create_task(node.run(), name="node")
     loop = asyncio.get_running_loop()
@@ -65,6 +68,8 @@ async def serve(config: NodeConfig, on_ready: Callable[[], None] | None = None) 
         ready.cancel()
         threads.close()
         env.events.close()
+        if env.spans is not None:
+            env.spans.close()
     logging.getLogger("suiro.node").info("node %d has stopped", config.node_id)
 
 
@@ -84,30 +89,15 @@ def real_env(threads: Threads) -> Env:
     )
 
 
+def _traced(env: Env, spans: Spans) -> Env:
+    return replace(
+        env,
+        spans=spans,
+        make_server=lambda services: Server(services, env.metrics, spans=spans),
+    )
+
+
 def _stop(loop: asyncio.AbstractEventLoop, running: asyncio.Task[None]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.remove_signal_handler(number)
     running.cancel()
-
-
-class _JsonFormatter(logging.Formatter):
-    """One JSON object per line, for machines."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        line = {
-            "at": self.formatTime(record),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-        }
-        if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line)
-
-
-def set_up_logging(style: str) -> None:
-    """Log to standard error, for a person or for a machine."""
-    handler = logging.StreamHandler()
-    human = logging.Formatter("%(asctime)s %(levelname).1s %(name)s: %(message)s")
-    handler.setFormatter(_JsonFormatter() if style == "json" else human)
-    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)

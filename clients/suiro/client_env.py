@@ -27,5 +27,6 @@ class ClientEnv:
 def real_env() -> ClientEnv:
     """gRPC, real chance, real time; inside a running loop."""
     from suiro.transport.grpc_transport import GrpcTransport
+    from suiro.transport.trace import begun
 
-    return ClientEnv(GrpcTransport(), random.Random(), wall_clock_ms)
+    return ClientEnv(GrpcTransport(request_metadata=begun), random.Random(), wall_clock_ms)

@@ -16,6 +16,7 @@ from suiro.model.errors import InternalError, InvalidRequest, Overloaded
 from suiro.model.limits import CALLS_BATCH_BYTES, CALLS_IN_FLIGHT_MAX
 from suiro.transport.api import Kind, Peer, Route
 from suiro.transport.methods import ControllerMethods
+from suiro.transport.trace import work_for
 from suiro.transport.wire_errors import error_to_proto
 
 from cluster.host.outbox import Outbox
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from suiro.transport.api import Service, Stream
 
+    from cluster.host.spans import Spans
+
     CallStream = Stream[pb.AnswerBatch, pb.CallBatch]
 
 log = logging.getLogger("suiro.quorum")
@@ -33,9 +36,9 @@ log = logging.getLogger("suiro.quorum")
 class CallsService:
     """The unary rpcs of some services, on streams."""
 
-    def __init__(self, services: Iterable[Service]) -> None:
+    def __init__(self, services: Iterable[Service], spans: Spans | None = None) -> None:
         self._routes = {
-            route.method.name: route
+            route.method.name: route if spans is None else spans.around(route)
             for service in services
             for route in service.routes()
             if route.method.kind is Kind.UNARY
@@ -69,13 +72,16 @@ class CallsService:
         route = self._routes.get(call.method)
         if route is None:
             return _refused(call, InvalidRequest(f"{call.method} is no call of a controller"))
+        work_for(call.traceparent)
         try:
             reply: Any = await route.handler(route.method.request.decode(call.request), peer)
         except SuiroError as error:
+            log.debug("%s from %s: %s: %s", call.method, peer.address, error.code.name, error)
             return _refused(call, error)
         except Exception as error:
             log.exception("%s failed", call.method)
             return _refused(call, InternalError(f"{call.method} failed: {error!r}"))
+        log.debug("%s from %s: OK", call.method, peer.address)
         return pb.Answer(id=call.id, reply=route.method.reply.encode(reply))
 
 

@@ -121,7 +121,7 @@ class Controller:
 
     def services(self) -> list[Service]:
         asked: list[Service] = [ControllerService(self), AdminService(self)]
-        return [*asked, CallsService(asked), self.peers]
+        return [*asked, CallsService(asked, self.env.spans), self.peers]
 
     def status(self) -> ControllerStatus:
         return ControllerStatus(self._is_serving, self.driver.leader, self.driver.raft.status())

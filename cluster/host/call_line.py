@@ -16,6 +16,7 @@ from suiro.model.error_base import SuiroError
 from suiro.model.errors import Overloaded, TimedOut, Unavailable
 from suiro.model.limits import CALLS_BATCH_BYTES, CALLS_IN_FLIGHT_MAX
 from suiro.transport.methods import ControllerMethods
+from suiro.transport.trace import current, work_for
 from suiro.transport.wire_errors import error_from_proto
 
 from cluster.host.outbox import Outbox
@@ -49,7 +50,8 @@ class CallLine:
         number = next(self._numbers)
         body = method.request.encode(request)
         waiter = self._waiting[number] = asyncio.get_running_loop().create_future()
-        self._outbox.put(pb.Call(id=number, method=method.name, request=body), len(body))
+        call = pb.Call(id=number, method=method.name, request=body, traceparent=current())
+        self._outbox.put(call, len(body))
         try:
             async with asyncio.timeout(timeout_s):
                 return method.reply.decode(await waiter)
@@ -59,6 +61,7 @@ class CallLine:
             self._waiting.pop(number, None)
 
     async def run(self) -> None:
+        work_for("")  # the line is shared: it does not belong to the request that opened it
         failure: SuiroError = Unavailable(f"the line to {self.address} was closed")
         stream = await self._transport.open(self.address, ControllerMethods.CALLS)
         try:

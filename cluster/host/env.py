@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cluster.host.fs import Fs
     from cluster.host.metrics import Metrics
     from cluster.host.offload import Offload
+    from cluster.host.spans import Spans
     from cluster.host.store import Store
 
 
@@ -51,3 +52,5 @@ class Env:
     metrics: Metrics
     make_server: Callable[[Sequence[Service]], Serving]
     events: Events = NO_EVENTS
+    spans: Spans | None = None
+    """None: nothing is traced."""

@@ -180,14 +180,16 @@ class CallBatch(_message.Message):
     def __init__(self, calls: _Optional[_Iterable[_Union[Call, _Mapping]]] = ...) -> None: ...
 
 class Call(_message.Message):
-    __slots__ = ("id", "method", "request")
+    __slots__ = ("id", "method", "request", "traceparent")
     ID_FIELD_NUMBER: _ClassVar[int]
     METHOD_FIELD_NUMBER: _ClassVar[int]
     REQUEST_FIELD_NUMBER: _ClassVar[int]
+    TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
     id: int
     method: str
     request: bytes
-    def __init__(self, id: _Optional[int] = ..., method: _Optional[str] = ..., request: _Optional[bytes] = ...) -> None: ...
+    traceparent: str
+    def __init__(self, id: _Optional[int] = ..., method: _Optional[str] = ..., request: _Optional[bytes] = ..., traceparent: _Optional[str] = ...) -> None: ...
 
 class AnswerBatch(_message.Message):
     __slots__ = ("answers",)

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Final
 
 from suiro.cli.app import app
 from suiro.contexts import CONTEXT_ENVIRONMENT
 from suiro.model.error_base import SuiroError
+from suiro.model.errors import InternalError, TimedOut
 from suiro.settings import ENVIRONMENT
+from suiro.transport.trace import current_id, new_parent, work_for
+
+TRACE_ENVIRONMENT: Final = "TRACEPARENT"
+"""Where a caller's own request is found, as other tracing tools leave it."""
+
+NOT_HERE: Final = (InternalError, TimedOut)
+"""What went wrong at a node: its log has more, under the id of the request."""
 
 
 def main() -> None:
     """Run a command; an error of ours, or of a file, is one line on standard error and exit
     code 1.
     """
+    work_for(os.environ.get(TRACE_ENVIRONMENT) or new_parent())
     try:
         app(_without_context(sys.argv[1:]))
     except SuiroError as error:
-        print(f"suiro: {error}", file=sys.stderr)  # noqa: T201 - the command's own voice
+        request = f" (request {current_id()})" if isinstance(error, NOT_HERE) else ""
+        print(f"suiro: {error}{request}", file=sys.stderr)  # noqa: T201 - the command's own voice
         sys.exit(1)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has left, as `head` does

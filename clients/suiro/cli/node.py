@@ -174,10 +174,11 @@ def _load(config: Path, name: str | None, **over: str) -> NodeConfig:
 
 def _format(config: NodeConfig, timeout_s: float) -> None:
     from cluster.founding_desk import format_node
+    from cluster.host.logs import set_up_logging
     from cluster.host.offload import Threads
-    from cluster.launch import real_env, set_up_logging
+    from cluster.launch import real_env
 
-    set_up_logging(config.log_format)
+    set_up_logging(config.log_format, config.log_level)
     threads = Threads("suiro-io", 1)
     try:
         identity = asyncio.run(format_node(config, real_env(threads), timeout_s=timeout_s))

@@ -123,7 +123,7 @@ class ContainerNode(Node):
 
     def remove(self) -> None:
         (self.folder / "container.log").write_bytes(self._container.logs())
-        self._container.remove(force=True)
+        self._container.remove(force=True, v=True)  # with the volume that the image declares
 
 
 class Plugs:

@@ -33,7 +33,7 @@ from cluster.broker.offline import Offline, Remedy, may_stay, remedy, why_missin
 from cluster.broker.partition import Partition
 from cluster.broker.replica_reports import ReplicaReports
 from cluster.broker.replication_hub import ReplicationHub
-from cluster.broker.replication_role import ReplicaRole, is_known, role_of
+from cluster.broker.replication_role import ReplicaRole, is_beyond, is_known, role_of
 from cluster.broker.shard_guard import check_owner, check_writer
 from cluster.broker.situation import Situation
 from cluster.log.config import Flush, LogConfig
@@ -227,13 +227,19 @@ class Replicas:
             await self._drop(partition, for_good=self._knows_me(image))
 
     def _change_role(self, partition: Partition, state: PartitionState) -> None:
-        role = role_of(self.node, self.broker_epoch, self._nodes, state, partition.log.last_epoch)
+        last_epoch = partition.log.last_epoch
+        role = role_of(self.node, self.broker_epoch, self._nodes, state, last_epoch)
         follows = state.leader if role is ReplicaRole.FOLLOWER else None
         if follows is None or follows != partition.follows:
             self.hub.role_changes(partition, follows)
         if self.node in state.offline and is_known(self.node, self.broker_epoch, self._nodes):
             self.reports.online(state.id)  # it was, and is open now
         partition.on_state(state, self.broker_epoch)
+        if is_beyond(self.node, self.broker_epoch, self._nodes, state, last_epoch):
+            reason = (
+                f"there are records of leader epoch {last_epoch}, and it is {state.leader_epoch}"
+            )
+            self.on_damage(state.id, reason)
         if partition.leads:
             self.hub.sender.leads(partition)
         self.hub.keep_ticking(partition, wanted=len(state.replicas) > 1)

@@ -13,10 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from suiro.model.ids import NO_LEADER_EPOCH
+from suiro.model.ids import NO_LEADER_EPOCH, LeaderEpoch
 
 if TYPE_CHECKING:
-    from suiro.model.ids import LeaderEpoch, Offset, PartitionEpoch
+    from suiro.model.ids import Offset, PartitionEpoch
 
 
 class LogView(Protocol):
@@ -65,8 +65,19 @@ def divergence(leader: LogView, follower: Position) -> Divergence | None:
     if known is not None and leader_epoch != NO_LEADER_EPOCH:
         leader_epoch, end = known  # else one of the two logs is empty: only their ends can differ
     if leader_epoch == follower.last_epoch and follower.log_end <= end:
-        return None
+        return _before_its_time(leader, follower)
     return Divergence(leader_epoch, end)
+
+
+def _before_its_time(leader: LogView, follower: Position) -> Divergence | None:
+    """The follower's last record is of an epoch that began later in the leader's log, which goes
+    back so far. One leader began it, at one offset: a bit has flipped in the follower's file, in
+    the field that no checksum covers. It cuts the record off, and is sent it again.
+    """
+    if follower.last_epoch == NO_LEADER_EPOCH or follower.log_end <= leader.log_start:
+        return None
+    before = leader.end_offset_for(LeaderEpoch(follower.last_epoch - 1))
+    return None if before is None or before[1] < follower.log_end else Divergence(*before)
 
 
 def truncation_point(follower: LogView, diverging: Divergence) -> Offset:

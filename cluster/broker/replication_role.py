@@ -54,6 +54,20 @@ def is_known(node: NodeId, broker_epoch: BrokerEpoch, nodes: Mapping[NodeId, Nod
     return known is not None and known.broker_epoch == broker_epoch
 
 
+def is_beyond(
+    node: NodeId,
+    broker_epoch: BrokerEpoch,
+    nodes: Mapping[NodeId, Node],
+    state: PartitionState,
+    last_epoch: LeaderEpoch,
+) -> bool:
+    """Whether a log has records of a leader epoch that there never was. Metadata that know of this
+    incarnation know of every epoch that an earlier one could write in, so a bit has flipped in the
+    one field of the last record that neither its checksum nor a neighbour tells.
+    """
+    return is_known(node, broker_epoch, nodes) and state.leader_epoch < last_epoch
+
+
 def is_outside(node: NodeId, state: PartitionState) -> bool:
     """Whether a node has a replica, somebody to follow, and is not in the ISR; one that is being
     added by a reassignment may take its time.

@@ -97,6 +97,24 @@ def test_an_epoch_that_the_leader_never_saw_is_no_match_however_short() -> None:
     assert follower.log_end == 1
 
 
+def test_a_record_from_before_its_epoch_began_is_no_match() -> None:
+    """A bit flipped in the leader epoch of the follower's last record; what is appended behind it
+    would be of an older epoch, which no log takes.
+    """
+    leader = log_of(4, 4, 4, 5, 5)
+    follower = log_of(4, 5)
+    assert divergence(leader, position(follower)) == Divergence(LeaderEpoch(4), Offset(3))
+    assert converge(leader, follower) == 1
+    assert follower.log_end == 1
+    assert divergence(leader, position(log_of(4, 4, 4, 5))) is None
+
+
+def test_what_the_leader_no_longer_has_it_cannot_say() -> None:
+    leader = log_of(5, 5, start=10)
+    assert divergence(leader, position(log_of(5, 5, start=8))) is None
+    assert divergence(leader, position(log_of(5, start=10))) is None
+
+
 def test_an_empty_follower_matches_wherever_the_leader_still_goes_on() -> None:
     assert divergence(log_of(0, 1), position(MemoryLog())) is None
 

@@ -9,7 +9,7 @@ from suiro.model.errors import NotLeader
 from suiro.model.ids import NO_LEADER, BrokerEpoch, LeaderEpoch, NodeId, TopicPartition
 from suiro.model.records import Reassignment
 
-from cluster.broker.replication_role import ReplicaRole, is_outside, role_of
+from cluster.broker.replication_role import ReplicaRole, is_beyond, is_outside, role_of
 from cluster.host.lease import Lease
 from tests.unit.broker.replication_kit import EPOCH, node, state
 
@@ -95,6 +95,19 @@ def test_no_role_by_an_image_that_does_not_know_this_incarnation() -> None:
 def test_no_role_by_an_image_older_than_the_log() -> None:
     assert role(2, last_epoch=EPOCH + 1) is ReplicaRole.WAITING
     assert role(2, last_epoch=EPOCH) is ReplicaRole.FOLLOWER
+
+
+def test_a_leader_epoch_that_there_never_was_is_damage() -> None:
+    """But only for metadata that know of this incarnation: older ones may not know of it yet."""
+    nodes = {NodeId(2): node(2, 20)}
+
+    def beyond(broker_epoch: int, last_epoch: int) -> bool:
+        last = LeaderEpoch(last_epoch)
+        return is_beyond(NodeId(2), BrokerEpoch(broker_epoch), nodes, state(1, 2), last)
+
+    assert beyond(20, EPOCH + 1)
+    assert not beyond(20, EPOCH)
+    assert not beyond(21, EPOCH + 1)
 
 
 def test_who_is_ready() -> None:

@@ -328,6 +328,7 @@ class PartitionLog:
             return self.log_end
         self._checkpoint.end_at(self._log_start, min(self.synced_end, end), end)
         kept = max(1, self._segments.count_from(Offset(end - 1)))
+        self._segments.forget_synced(end)  # who reads in a thread knows before it happens
         try:
             self._segments.retire(kept, len(self._segments))
             if end < self.log_end:
@@ -337,7 +338,7 @@ class PartitionLog:
             raise self.failures.failed(error) from error
         self._state.trim(self._log_start)
         self._history = self._history.cut(end)
-        self._segments.forget_synced(end)
+        self._segments.forget_synced(end)  # again: a sync may have begun in between
         return end
 
     def trim_to(self, offset: Offset) -> None:
@@ -421,7 +422,7 @@ class PartitionLog:
 
     def start_scrub(self) -> Scrub:
         """Begin to look for damage; its steps are for a thread, and change nothing."""
-        return Scrub(self._segments)
+        return Scrub(self._segments, self._log_start, self._state.epochs)
 
     # -- durability -------------------------------------------------------------------------------
 

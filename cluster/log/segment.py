@@ -80,6 +80,7 @@ class Segment:
         self._offsets = OffsetIndex()
         self._times = TimeIndex()
         self._left_off: dict[int, int] = {}
+        self._left_before: dict[int, int] = {}
         self._flushed = 0
         self._index_files: tuple[File, File] | None = None
         self._is_aside = False
@@ -242,10 +243,11 @@ class Segment:
 
     def _remember(self, offset: int, position: int) -> None:
         """Where a read ended the next one of the same reader begins: the index need not be asked,
-        and nothing walked over, which is dear where batches are small.
+        and nothing walked over, which is dear where batches are small. Scrubbing and compaction
+        read in threads at the same time, so nothing here is looked through or taken out.
         """
         if len(self._left_off) >= LEFT_OFF_MAX:
-            del self._left_off[next(iter(self._left_off))]
+            self._left_before, self._left_off = self._left_off, {}
         self._left_off[offset] = position
 
     def _beginning(self, offset: Offset) -> tuple[int, int]:
@@ -259,7 +261,7 @@ class Segment:
     def locate(self, offset: Offset) -> Located:
         """The batch that contains an offset of this segment."""
         assert self.base <= offset < self.end
-        position = self._left_off.get(offset)
+        position = self._left_off.get(offset, self._left_before.get(offset))
         expected: int = offset
         if position is None:
             relative, position = self._floor(offset)
@@ -348,7 +350,7 @@ class Segment:
 
     def _rewind(self) -> None:
         """Know only what the last index entry knows."""
-        self._left_off.clear()
+        self._left_off, self._left_before = {}, {}
         relative, self.size = self._offsets.last
         self.end = Offset(self.base + relative)
         self.max_timestamp_ms, self._max_timestamp_relative = (

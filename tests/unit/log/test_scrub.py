@@ -12,6 +12,7 @@ from suiro.model.errors import CorruptBatch
 from suiro.model.ids import LeaderEpoch, Offset
 
 from cluster.log.config import LogConfig
+from tests.sim.disk import ForgetfulFs
 from tests.unit.log.kit import Place
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def steps(log: PartitionLog) -> Iterator[int]:
 
 def flip(place: Place, number: int, position: int) -> None:
     """In the file of that number, oldest first."""
+    assert isinstance(place.fs, ForgetfulFs)
     paths = sorted(path for path in place.fs.contents() if path.suffix == ".log")
     place.fs.flip_bit(paths[number], position, 0)
 

@@ -1,7 +1,8 @@
 """Compacts the logs of this broker in the background, the dirtiest first.
 
 Every replica compacts its own log, leader or not. A few workers share what may be read and written
-per second (`compaction.bytes.per.s.max`); a pass is done in small steps off the loop, and the loop
+per second (`compaction.bytes.per.s.max`) and the memory for what they have to know of the keys
+(`compaction.memory.bytes.max`); a pass is done in small steps off the loop, and the loop
 waits between them. A log whose pass failed is left alone for a while.
 """
 
@@ -12,7 +13,6 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from suiro.model.error_base import SuiroError
-from suiro.model.limits import OFFSET_MAP_BYTES_MAX
 
 from cluster.broker.throttle import Throttle
 
@@ -89,7 +89,8 @@ class LogCleaner:
     async def _clean(self, partition: Partition, plan: CleanPlan) -> None:
         before = partition.log.size_bytes
         seed = self._env.rng.getrandbits(64)
-        cleaning = partition.log.start_cleaning(plan, seed=seed, map_bytes_max=OFFSET_MAP_BYTES_MAX)
+        share = self._replicas.broker_config.compaction_memory_bytes_max // WORKERS
+        cleaning = partition.log.start_cleaning(plan, seed=seed, map_bytes_max=share)
         try:
             await self._take_steps(cleaning)
             is_done = partition.log.finish_cleaning(cleaning, self._env.clock.now_ms())

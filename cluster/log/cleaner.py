@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from suiro.model.batch import read_header
 from suiro.model.errors import DiskFull, StorageFailed
 from suiro.model.ids import Offset
-from suiro.model.limits import MIB, OFFSET_MAP_BYTES_MAX
+from suiro.model.limits import MIB
 
 from cluster.log.compaction import Compactor, batches
 from cluster.log.offset_map import OffsetMap
@@ -53,7 +53,7 @@ class Cleaning:
         facts: Facts,
         *,
         seed: int,
-        map_bytes_max: int = OFFSET_MAP_BYTES_MAX,
+        map_bytes_max: int,
     ) -> None:
         self.groups: list[Group] = []
         self._segments = segments

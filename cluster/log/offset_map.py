@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 NOT_THERE: Final = -1
 BYTES_PER_KEY: Final = 24
-SCRATCH: Final = 3
-"""While the map is put in order, so many copies of it exist."""
+SCRATCH: Final = 2
+"""While the map is put in order, so many copies of it exist at most, all in all."""
+PENDING_SHARE: Final = 8
+"""Of the keys that fit, so many may wait to be put in order."""
 
 _WORD: Final = 8
 _FIRST: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
@@ -61,11 +63,15 @@ _MASKS: Final = np.array([(1 << 8 * count) - 1 for count in range(_WORD + 1)], n
 
 
 class OffsetMap:
-    """Filled in the order of offsets, asked when it is full or all is in it."""
+    """Filled in the order of offsets, asked when it is full or all is in it. Three columns in the
+    order of the first half of the hash; what is new is put in order by itself, and then woven in
+    one column after the other, so that no more than one of them exists twice.
+    """
 
     def __init__(self, bytes_max: int) -> None:
         self._keys_max = max(1, bytes_max // (BYTES_PER_KEY * SCRATCH))
-        self._hashes = KeyHashes(np.empty(0, np.uint64), np.empty(0, np.uint64))
+        self._first = np.empty(0, np.uint64)
+        self._second = np.empty(0, np.uint64)
         self._offsets = np.empty(0, np.int64)
         self._pending: list[tuple[KeyHashes, NDArray[np.int64]]] = []
         self._pending_count = 0
@@ -85,34 +91,53 @@ class OffsetMap:
         """More records, with higher offsets than all before."""
         self._pending.append((hashes, offsets))
         self._pending_count += len(offsets)
-        if self._pending_count > max(1024, self._keys_max // 4):
+        if self._pending_count > max(1024, self._keys_max // PENDING_SHARE):
             self._merge()
 
     def newest(self, hashes: KeyHashes) -> NDArray[np.int64]:
         """For each key the offset of its newest record, or NOT_THERE."""
         self._merge()
-        if not len(self._offsets):
-            return np.full(len(hashes.first), NOT_THERE, np.int64)
-        at = np.searchsorted(self._hashes.first, hashes.first)
-        at[at == len(self._offsets)] = 0
-        is_there = (self._hashes.first[at] == hashes.first) & (
-            self._hashes.second[at] == hashes.second
-        )
-        return np.where(is_there, self._offsets[at], NOT_THERE)
+        at = self._find(hashes)
+        found = np.full(len(at), NOT_THERE, np.int64)
+        found[at >= 0] = self._offsets[at[at >= 0]]
+        return found
+
+    def _find(self, hashes: KeyHashes) -> NDArray[np.int64]:
+        """Where each key is, or -1."""
+        if not len(self._first):
+            return np.full(len(hashes.first), -1, np.int64)
+        at = np.searchsorted(self._first, hashes.first)
+        at[at == len(self._first)] = 0
+        is_there = (self._first[at] == hashes.first) & (self._second[at] == hashes.second)
+        at[~is_there] = -1
+        return at
 
     def _merge(self) -> None:
-        """Sort what is pending into the rest: stable, so that of equal keys the newest is last."""
         if not self._pending:
             return
-        parts = [(self._hashes, self._offsets), *self._pending]
-        first = np.concatenate([hashes.first for hashes, _ in parts])
-        order = np.argsort(first, kind="stable")
-        first = first[order]
-        second = np.concatenate([hashes.second for hashes, _ in parts])[order]
-        offsets = np.concatenate([found for _, found in parts])[order]
+        hashes, offsets = self._take_pending()
+        at = self._find(hashes)
+        is_known = at >= 0
+        self._offsets[at[is_known]] = offsets[is_known]
+        fresh = KeyHashes(hashes.first[~is_known], hashes.second[~is_known])
+        offsets = offsets[~is_known]
+        del hashes, at, is_known
+        if not len(offsets):
+            return
+        where = np.searchsorted(self._first, fresh.first)
+        self._first = np.insert(self._first, where, fresh.first)
+        self._second = np.insert(self._second, where, fresh.second)
+        self._offsets = np.insert(self._offsets, where, offsets)
+
+    def _take_pending(self) -> tuple[KeyHashes, NDArray[np.int64]]:
+        """The newest of each key that is not in the columns yet, in their order."""
+        pending, self._pending, self._pending_count = self._pending, [], 0
+        first = np.concatenate([hashes.first for hashes, _ in pending])
+        second = np.concatenate([hashes.second for hashes, _ in pending])
+        offsets = np.concatenate([found for _, found in pending])
+        pending.clear()
+        order = np.argsort(first, kind="stable")  # so that of equal keys the newest is last
+        first, second, offsets = first[order], second[order], offsets[order]
         is_newest = np.ones(len(first), np.bool_)
         is_newest[:-1] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
-        self._hashes = KeyHashes(first[is_newest], second[is_newest])
-        self._offsets = offsets[is_newest]
-        self._pending.clear()
-        self._pending_count = 0
+        return KeyHashes(first[is_newest], second[is_newest]), offsets[is_newest]

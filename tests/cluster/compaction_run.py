@@ -1,12 +1,14 @@
 """Compaction of a gigabyte on a real node: a million keys, each updated ten times.
 
-    python -m tests.cluster.compaction_run [--keys 1000000] [--rounds 10]
+    python -m tests.cluster.compaction_run [--keys 1000000] [--rounds 10] [--memory-mib 128]
 
 Writes the rounds one after the other, deletes one key in a hundred in the last one, then lets the
-topic be compacted while a consumer reads all of it. Checked: the files, by a reader that shares no
-code with the product; every offset that the consumer did not see had a newer record of its key; the
-newest records and the tombstones are all there, at the offsets they had. Printed: the time beside
-that of reading and writing the kept bytes with plain files, and the node's memory.
+topic be compacted while a consumer reads all of it, again and again. Checked: the files, by a
+reader that shares no code with the product; every offset that the consumer did not see had a newer
+record of its key; the newest records and the tombstones are all there, at the offsets they had.
+Printed: the time beside that of reading and writing the kept bytes with plain files, and the node's
+memory: with a reader alone, and then with compaction beside it. The difference has to stay below
+`compaction.memory.bytes.max` and what one step of each worker holds.
 """
 
 from __future__ import annotations
@@ -37,6 +39,9 @@ DELETED_EVERY = 100
 CHUNK = 100_000
 MIB = 1 << 20
 WAIT_S = 400.0
+STEPS_MIB = 32
+"""What two workers hold for a step each: a mebibyte read, its keys, their hashes, what is written.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,7 @@ def fixed(rows: np.ndarray, is_null: np.ndarray | None) -> pa.Array:
 
 
 class Memory(Thread):
-    """The most that a process holds while this runs."""
+    """The most that a process holds while this runs; without what it has mapped of files."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
@@ -96,7 +101,7 @@ class Memory(Thread):
         self.peak_mib = self.before_mib
 
     def now_mib(self) -> float:
-        line = next(li for li in self._path.read_text().splitlines() if li.startswith("VmRSS"))
+        line = next(li for li in self._path.read_text().splitlines() if li.startswith("RssAnon"))
         return int(line.split()[1]) / 1024
 
     def run(self) -> None:
@@ -177,9 +182,14 @@ def size_of(directory: Path) -> int:
     return sum(path.stat().st_size for path in directory.glob("*.log"))
 
 
-def compact(admin: Admin, directory: Path, target_bytes: float) -> float:
+def compact(admin: Admin, directory: Path, target_bytes: float, memory_mib: int) -> float:
     """Switch it on; the seconds from the first new file until the last old one is gone."""
-    admin.alter_configs({"compaction.bytes.per.s.max": str(1 << 40)})
+    admin.alter_configs(
+        {
+            "compaction.bytes.per.s.max": str(1 << 40),
+            "compaction.memory.bytes.max": str(memory_mib * MIB),
+        }
+    )
     admin.alter_configs(
         {"cleanup.policy": "compact", "segment.ms": "1000", "min.cleanable.dirty.ratio": "0.01"},
         topic=TOPIC,
@@ -216,7 +226,7 @@ def plain_copy(directory: Path, size: int) -> float:
     return took
 
 
-def run(plan: Plan, folder: Path) -> None:
+def run(plan: Plan, folder: Path, memory_mib: int) -> None:
     with SingleNode(folder) as node, Admin(node.bootstrap) as admin:
         admin.create_topic(
             TOPIC, configs={"segment.bytes": str(64 * MIB), "cleanup.policy": "delete"}
@@ -228,35 +238,51 @@ def run(plan: Plan, folder: Path) -> None:
             f"wrote {plan.records} records, {before / MIB:.0f} MiB in {took_s:.1f} s",
             flush=True,
         )
+        alone = Memory(node.pid)
+        alone.start()
+        assert read_all(plan, node.bootstrap).all(), "nothing is compacted yet"
+        alone.stop()
         memory = Memory(node.pid)
         memory.start()
         found: list[np.ndarray] = []
-        reader = Thread(target=lambda: found.append(read_all(plan, node.bootstrap)))
+        is_compacted = Event()
+
+        def read_on() -> None:
+            while not is_compacted.is_set():
+                found.append(read_all(plan, node.bootstrap))
+            found.append(read_all(plan, node.bootstrap))
+
+        reader = Thread(target=read_on)
         reader.start()
-        compacted_s = compact(admin, directory, 1.5 * before / plan.rounds)
+        compacted_s = compact(admin, directory, 1.5 * before / plan.rounds, memory_mib)
         memory.stop()
+        is_compacted.set()
         reader.join()
-    seen = found[0]
-    check_reader(plan, seen)
+    for seen in found:
+        check_reader(plan, seen)
     kept = check_files(plan, directory)
     plain_s = plain_copy(directory, kept)
     print(
-        f"the reader beside it saw {int(seen.sum())} of {plan.records} offsets, every newest record"
-        f" and tombstone among them\n"
+        f"who read it again and again saw {', '.join(str(int(seen.sum())) for seen in found)} of "
+        f"{plan.records} offsets, every newest record and tombstone among them each time\n"
         f"kept {kept / MIB:.0f} MiB, {plan.keys} records; compacted in {compacted_s:.2f} s, "
         f"{compacted_s / plain_s:.1f} times a plain copy of the kept bytes ({plain_s:.2f} s), "
         f"{before / MIB / compacted_s:.0f} MiB/s of the log\n"
-        f"memory of the node: {memory.before_mib:.0f} MiB before, {memory.peak_mib:.0f} at most"
+        f"memory of the node: {alone.before_mib:.0f} MiB before, {alone.peak_mib:.0f} at most with "
+        f"a reader alone, {memory.peak_mib:.0f} with a reader and compaction, whose limit is "
+        f"{memory_mib}"
     )
+    assert memory.peak_mib - alone.peak_mib <= memory_mib + STEPS_MIB, "over the limit"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--keys", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--memory-mib", type=int, default=128)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="suiro-compaction-") as folder:
-        run(Plan(options.keys, options.rounds), Path(folder))
+        run(Plan(options.keys, options.rounds), Path(folder), options.memory_mib)
     return 0
 
 

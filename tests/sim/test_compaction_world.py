@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import TYPE_CHECKING
 
 from suiro import aio
@@ -10,6 +11,7 @@ from suiro.model.ids import TopicPartition
 from suiro.model.topics import INTERNAL_TOPIC_CONFIGS, is_internal
 
 from cluster.broker import cleaning
+from cluster.log.cleaner import Cleaning
 from cluster.log.partition_log import PartitionLog
 from tests.sim.client_scene import ClientScene, client_scene
 from tests.sim.loop import run
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from cluster.log.cleaner import Cleaning
 
 WHERE = TopicPartition("table", 0)
 CONFIGS = {
@@ -109,3 +110,44 @@ def test_coordinators_live_on_compacted_topics(monkeypatch: pytest.MonkeyPatch) 
     told = run(lambda rng: banking(rng, "kills"), seed=5)
     assert told.book.check(told.ledgers) == []
     assert sum(map(is_internal, compacted)) > 20
+
+
+def test_several_workers_share_one_bounded_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two logs are compacted at the same time, and together at no more than the rate."""
+    rate = 1 << 16
+    broker_of: dict[int, list[tuple[float, int, int]]] = {}
+    step = Cleaning.step
+
+    def note(cleaning: Cleaning) -> int:
+        size = step(cleaning)
+        directory = id(cleaning._segments.home.store)  # one of a broker, as its disk is
+        now_s = asyncio.get_running_loop().time()
+        broker_of.setdefault(directory, []).append((now_s, size, id(cleaning)))
+        return size
+
+    monkeypatch.setattr(Cleaning, "step", note)
+
+    async def main(rng: Random) -> None:
+        async with client_scene(rng) as scene:
+            async with aio.Admin(scene.bootstrap, env=scene.env("admin")) as admin:
+                await admin.alter_configs({"compaction.bytes.per.s.max": str(rate)})
+                await admin.create_topic(
+                    "table", partitions=2, replication_factor=3, configs=CONFIGS
+                )
+            async with scene.producer("writer") as producer:
+                for number in range(400):
+                    value = b"%01000d" % number
+                    key = b"k%d" % (number % 20)
+                    await producer.send("table", value, key=key, partition=number % 2)
+            await asyncio.sleep(90)
+
+    run(main, seed=8)
+    assert len(broker_of) == 3
+    for steps in broker_of.values():
+        passes = [number for _, size, number in steps if size]
+        changes = sum(one != other for one, other in itertools.pairwise(passes))
+        assert changes > len({*passes}) - 1, "they take turns"
+        largest = max(size for _, size, _ in steps)
+        for (begun_s, _, _), (ended_s, _, _) in itertools.combinations(steps, 2):
+            done = sum(size for at_s, size, _ in steps if begun_s <= at_s < ended_s)
+            assert done <= rate * (ended_s - begun_s) + 2 * largest

@@ -299,6 +299,12 @@ class BrokerConfig:
         "move replicas between its directories.",
         change="With the speed of its disks.",
     )  # fmt: skip
+    compaction_memory_bytes_max: int = _row(
+        128 * MIB, MIB, LARGEST,
+        doc="What a broker may hold in memory to know the newest record of each key while it "
+        "compacts, all workers together: 96 bytes a key. More keys take several passes.",
+        change="Higher where compacted topics have tens of millions of keys per partition.",
+    )  # fmt: skip
     scrub_bytes_per_s_max: int = _row(
         8 * MIB, 1 << 16, LARGEST,
         doc="What a broker may read per second to look for damage in its logs.",

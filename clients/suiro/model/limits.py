@@ -55,9 +55,6 @@ INDEX_INTERVAL_BYTES_DEFAULT: Final = 4096
 CHECKPOINT_MS: Final = 10_000
 """So much writing, at most, has to be read again when a broker starts after a crash."""
 
-OFFSET_MAP_BYTES_MAX: Final = 128 * MIB
-"""What one compaction may remember: 1.8 million keys. A log with more is done in several passes."""
-
 DISK_RESERVE_BYTES: Final = 64 * MIB
 """Of each log directory's disk: what deletion and the stores need to go on when it is full."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
@@ -14,10 +15,18 @@ from suiro.model.compact import filler, is_filler
 from suiro.model.encode import encode_lists
 from suiro.model.errors import CorruptBatch
 from suiro.model.ids import LeaderEpoch, Offset
+from suiro.model.limits import MIB
 
 from cluster.log.clean_plan import CleanHistory, Pass, plan_cleaning
 from cluster.log.config import LogConfig
-from cluster.log.offset_map import NOT_THERE, KeyHashes, OffsetMap, hash_keys
+from cluster.log.offset_map import (
+    BYTES_PER_KEY,
+    NOT_THERE,
+    SCRATCH,
+    KeyHashes,
+    OffsetMap,
+    hash_keys,
+)
 from cluster.log.retention import SegmentFacts
 from tests.sim.disk import ForgetfulFs
 from tests.unit.log.compaction_kit import CONFIG, RETENTION_MS, ROOMY, History
@@ -270,12 +279,31 @@ def test_the_map_finds_what_a_dictionary_finds() -> None:
 
 
 def test_a_map_says_when_it_is_full() -> None:
-    offsets = OffsetMap(72 * 10)
+    offsets = OffsetMap(BYTES_PER_KEY * SCRATCH * 10)
     for number in range(30):
         assert offsets.is_full == (number >= 10)
         offsets.add(hashed([b"%d" % min(number, 9)]), np.array([number]))
         if number < 9:
             assert not offsets.is_full
+
+
+@pytest.mark.parametrize("different", [False, True], ids=["updates", "new keys"])
+def test_a_map_never_takes_more_memory_than_it_may(different: bool) -> None:
+    limit, run = 16 * MIB, 5_000
+    rng = np.random.default_rng(3)
+    offsets, at = OffsetMap(limit), 0
+    tracemalloc.start()
+    try:
+        while not offsets.is_full and at < 1_000_000:
+            keys = rng.integers(0, 1 << 62 if different else 300_000, run, np.uint64)
+            offsets.add(KeyHashes(keys, ~keys), np.arange(at, at + run))
+            at += run
+        asked = rng.integers(0, 1 << 62, run, np.uint64)
+        offsets.newest(KeyHashes(asked, ~asked))
+        assert len(offsets) > 280_000
+        assert tracemalloc.get_traced_memory()[1] <= limit
+    finally:
+        tracemalloc.stop()
 
 
 def hashed(keys: list[bytes]) -> KeyHashes:

@@ -29,7 +29,7 @@ VALUE = b"x" * 1_000
 PER_S = 500
 
 
-@dataclass
+@dataclass(eq=False)
 class Writer(Thread):
     """Sends at a steady rate; remembers when each offset was sent, before it was."""
 
@@ -53,8 +53,7 @@ class Writer(Thread):
 def follow(bootstrap: str, writer: Writer, found: list[int]) -> None:
     """Count what a reader at the end of the log gets; every offset, in order."""
     with suiro.Consumer(bootstrap, auto_offset_reset="none") as consumer:
-        consumer.assign([WHERE])
-        consumer.seek(WHERE, 0)
+        consumer.assign({WHERE: 0})
         expected = 0
         while not (writer.done.is_set() and expected >= len(writer.sent_ms)):
             for record in consumer.poll(1.0):
@@ -66,8 +65,7 @@ def follow(bootstrap: str, writer: Writer, found: list[int]) -> None:
 def read_from_zero(bootstrap: str) -> int:
     """What a reader of the beginning is told: where the log starts now."""
     with suiro.Consumer(bootstrap, auto_offset_reset="none") as consumer:
-        consumer.assign([WHERE])
-        consumer.seek(WHERE, 0)
+        consumer.assign({WHERE: 0})
         try:
             consumer.poll(10.0)
         except OffsetOutOfRange as error:

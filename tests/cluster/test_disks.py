@@ -7,10 +7,12 @@ from __future__ import annotations
 import json
 import shutil
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import suiro
+from suiro.model.errors import OffsetOutOfRange
 from suiro.model.ids import TopicPartition
 
 from cluster.local_cluster import Layout, LocalCluster
@@ -18,7 +20,6 @@ from tests.cluster.test_operator_cli import ask, suiro_cli
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
 
@@ -125,6 +126,54 @@ def test_a_replica_is_moved_to_the_other_disk(cluster: LocalCluster) -> None:
     refused = suiro_cli(*command[:-1], "/nowhere", "--bootstrap", cluster.bootstrap)
     assert refused.returncode != 0
     assert "/nowhere" in refused.stderr
+
+
+def test_a_partition_is_trimmed_by_offset_and_by_time(cluster: LocalCluster) -> None:
+    """And whoever reads below the start is told where it is now."""
+    where = TopicPartition("trimmed", 0)
+    with suiro.Admin(cluster.bootstrap) as admin:
+        admin.create_topic("trimmed", partitions=1, replication_factor=3)
+    with suiro.Producer(cluster.bootstrap) as producer:
+        for number in range(10):
+            stamp_ms = 1_700_000_000_000 + number
+            producer.send("trimmed", b"%d" % number, timestamp_ms=stamp_ms).result(30)
+    trim = ("topic", "trim", "trimmed", "--partition", "0", "--yes")
+    assert "starts at offset 3" in ask(cluster, *trim, "--before", "3")
+    assert "starts at offset 7" in ask(cluster, *trim, "--before-time", "1700000000007")
+    assert "starts at offset 7" in ask(cluster, *trim, "--before", "5"), "it never goes back"
+    beyond = suiro_cli(*trim, "--before", "11", "--bootstrap", cluster.bootstrap)
+    assert beyond.returncode != 0
+    with suiro.Consumer(cluster.bootstrap, auto_offset_reset="none") as consumer:
+        consumer.assign({where: 0})
+        with pytest.raises(OffsetOutOfRange) as told:
+            consumer.poll(10.0)
+        assert int(told.value.hints["start"]) == 7
+        consumer.seek(where, 7)
+        assert consumer.poll(10.0)[0].value == b"7"
+
+
+def test_files_are_dumped_and_verified(cluster: LocalCluster, tmp_path: Path) -> None:
+    create(cluster, "seen")
+    write(cluster, "seen", 0)
+    source = next(cluster.brokers[2].folder.glob("*/seen-0"))
+    copy = Path(shutil.copytree(source, tmp_path / "seen-0"))
+    told = json.loads(suiro_cli("log", "verify", str(copy), "-o", "json").stdout)
+    assert (told["good"], told["records"]) == (True, RECORDS // PARTITIONS)
+    segment = next(copy.glob("*.log"))
+    dumped = suiro_cli("log", "dump", str(segment), "--records").stdout
+    assert "offsets 0.." in dumped
+    assert "value b'594'" in dumped
+    content = bytearray(segment.read_bytes())
+    content[-1] ^= 1
+    segment.write_bytes(content)
+    bad = suiro_cli("log", "verify", str(copy))
+    assert bad.returncode == 1
+    assert "CRC" in bad.stdout
+    assert suiro_cli("log", "dump", str(segment)).returncode == 1
+    used = [d for d in json.loads(ask(cluster, "log", "dirs", "-o", "json")) if d["broker"] == 3]
+    sizes = [r["size_bytes"] for d in used for r in d["replicas"]
+             if r["partition"] == {"topic": "seen", "partition": 0}]  # fmt: skip
+    assert sizes == [len(content)]
 
 
 def test_settings_are_read_changed_explained_and_compared(cluster: LocalCluster) -> None:

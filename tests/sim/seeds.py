@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 CHUNK_SEEDS = 10
-PROGRESS_SEEDS = 1_000
+PROGRESS_S = 30.0
 RUSAGE = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 
 
@@ -84,11 +84,15 @@ def run_many(run_seed: RunSeed, first: int, seeds: int, jobs: int) -> Total:
 def _add_up(parts: Iterable[Total]) -> Total:
     """Long runs are watched by somebody: say how far it is, and what has failed."""
     total = Total()
+    told = time.monotonic()
     for part in parts:
         total.add(part)
-        if total.seeds % PROGRESS_SEEDS == 0:
+        if time.monotonic() - told >= PROGRESS_S:
+            told = time.monotonic()
             failed = [seed for seed, _ in total.failures]
-            print(f"  {total.seeds:,} seeds, failed: {failed or 'none'}", file=sys.stderr)
+            print(
+                f"  {total.seeds:,} seeds, failed: {failed or 'none'}", file=sys.stderr, flush=True
+            )
     return total
 
 

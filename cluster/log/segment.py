@@ -242,17 +242,14 @@ class Segment:
         return chunk[:stop]
 
     def _remember(self, offset: int, position: int) -> None:
-        """Where a read ended the next one of the same reader begins: the index need not be asked,
-        and nothing walked over, which is dear where batches are small. Scrubbing and compaction
-        read in threads at the same time, so nothing here is looked through or taken out.
-        """
+        """For the next read, which needs no walk. Threads read too: nothing is ever taken out."""
         if len(self._left_off) >= LEFT_OFF_MAX:
             self._left_before, self._left_off = self._left_off, {}
         self._left_off[offset] = position
 
     def _beginning(self, offset: Offset) -> tuple[int, int]:
         """Where the batch that contains an offset lies, and the offset that it begins with."""
-        position = self._left_off.get(offset)
+        position = self._left_off.get(offset, self._left_before.get(offset))
         if position is not None:
             return position, offset
         located = self.locate(offset)

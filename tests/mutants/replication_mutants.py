@@ -62,8 +62,9 @@ REPLICATION_MUTANTS: tuple[Mutant, ...] = (
         "row 3: logs are compared by one epoch's end alone",
         "P11",
         replication_epochs.divergence,
-        "if leader_epoch == follower.last_epoch and follower.log_end <= end:",
-        "if follower.log_end <= end:",
+        "if leader_epoch == follower.last_epoch and follower.log_end <= end:\n"
+        "        return _before_its_time(leader, follower)",
+        "if follower.log_end <= end:\n        return None",
     ),
     _one(
         "row 3: a follower does not look where its own log left the epoch",

@@ -104,7 +104,7 @@ def test_nothing_is_acknowledged_or_promised_before_it_is_stored() -> None:
             assert all(one.acknowledged for one in watched)
             assert any(one.promised for one in watched)
 
-    run(main, seed=4)
+    run(main, seed=5)
 
 
 def test_appends_are_on_the_wire_before_the_leader_writes() -> None:

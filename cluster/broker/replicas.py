@@ -354,8 +354,9 @@ class Replicas:
         while True:
             await asyncio.sleep(ROOM_LOOK_S)
             waiting = [i for i, why in self.offline.items() if why is Offline.NO_ROOM]
-            for partition_id in waiting if self._directories.has_room else ():
-                await self._try_again(partition_id)
+            if waiting and self._directories.has_room:
+                for partition_id in waiting:
+                    await self._try_again(partition_id)
 
     async def _try_again(self, partition_id: PartitionId) -> None:
         assert self._image is not None

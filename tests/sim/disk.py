@@ -248,7 +248,8 @@ class ForgetfulFs:
         self.end("sync_directory", path)
 
     def free_bytes(self, path: Path) -> int:
-        assert self.exists(path)
+        if not self.exists(path):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
         if path in self.capacities:
             return self.capacities[path] - _size_of(self._node(path))
         return self.capacity_bytes - self._used_bytes
